@@ -137,7 +137,7 @@ pub fn zone_marks(
 /// The part of one of several zones of a kind in a node: their memory counts as one, and so do
 /// their marks and reserves. In frames.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct ZonePart {
     /// The frames of the zones before it.
     pub(crate) before: usize,
     /// The zone's own frames.
@@ -146,7 +146,7 @@ pub(crate) struct Part {
     pub(crate) all: usize,
 }
 
-impl Part {
+impl ZonePart {
     /// Returns the zone's part of `whole`. The parts of all zones add up to `whole`. A zone that
     /// has all frames gets all of `whole`, even if it has no frames.
     pub(crate) fn of(self, whole: usize) -> usize {

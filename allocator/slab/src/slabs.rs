@@ -51,10 +51,10 @@ impl<'m> Parts<'m> {
 }
 
 /// The type of a method that a design runs for a cache.
-type Work<'m, D> = fn(&D, &BackendOf<'m, D>, &CacheInfo);
+type CacheWork<'m, D> = fn(&D, &BackendOf<'m, D>, &CacheInfo);
 
 /// The caches, the tables of pages, their homes, the design's state.
-type Made<'m, D> = (&'m [OnceSlot<CacheInfo>], Pages<'m>, Option<Homes<'m>>, D);
+type SlabParts<'m, D> = (&'m [OnceSlot<CacheInfo>], Pages<'m>, Option<Homes<'m>>, D);
 
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
@@ -200,7 +200,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         plan: &SlabPlan,
         source: &D::Source,
         parts: Parts<'m>,
-    ) -> Result<Made<'m, D>, BuildError> {
+    ) -> Result<SlabParts<'m, D>, BuildError> {
         if plan.caches > MAX_CACHES {
             return Err(BuildError::TooManyCaches {
                 planned: plan.caches,
@@ -260,7 +260,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         plan: SlabPlan,
         source: D::Source,
         local: D::Local,
-        (caches, pages, homes, queues): Made<'m, D>,
+        (caches, pages, homes, queues): SlabParts<'m, D>,
     ) -> Self {
         Self {
             backend: Backend {
@@ -385,7 +385,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     /// Does work for each cache that the caller may use, as the cache's own kind of callers would.
-    fn each_cache(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
+    fn each_cache(&self, tasks: CacheWork<'m, D>, all: CacheWork<'m, D>) {
         for info in self.caches() {
             let work = match info.callers {
                 Callers::Tasks => tasks,

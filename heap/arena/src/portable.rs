@@ -14,16 +14,16 @@ thread_local! {
     // Read on every request, so without a destructor.
     static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
-    static END: End = const { End(Cell::new(None)) };
+    static END: ThreadEnd = const { ThreadEnd(Cell::new(None)) };
 }
 
 /// A function that is called at the end of a thread.
 pub(crate) type AtTheEnd = unsafe extern "C" fn(*mut c_void);
 
 /// Calls it when the thread ends.
-struct End(Cell<Option<AtTheEnd>>);
+struct ThreadEnd(Cell<Option<AtTheEnd>>);
 
-impl Drop for End {
+impl Drop for ThreadEnd {
     fn drop(&mut self) {
         if let Some(ended) = self.0.get() {
             // SAFETY: as for the C library, which calls it with any value.

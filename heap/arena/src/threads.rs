@@ -143,11 +143,11 @@ fn sleep() {
 }
 
 /// The caller's turn to check whether a number can be visited, as long as this lives.
-struct Turn {
+struct VisitorTurn {
     number: usize,
 }
 
-impl Turn {
+impl VisitorTurn {
     /// Takes the turn. `None` if another visitor does not end in time.
     fn at(number: usize) -> Option<Self> {
         let (word, bit) = place(number);
@@ -166,7 +166,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for VisitorTurn {
     fn drop(&mut self) {
         let (word, bit) = place(self.number);
         // Release: pairs with the acquire of the next visitor.
@@ -176,14 +176,14 @@ impl Drop for Turn {
 
 /// The calling thread goes by a number that no thread has, as long as this lives.
 struct Visit {
-    turn: Turn,
+    turn: VisitorTurn,
     /// The number that it went by before.
     own: usize,
 }
 
 impl Visit {
     /// Begins a visit. `None` if a thread has the number.
-    fn begin(turn: Turn) -> Option<Self> {
+    fn begin(turn: VisitorTurn) -> Option<Self> {
         let (word, bit) = place(turn.number);
         // Acquire: as in `take`.
         if TAKEN[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
@@ -263,7 +263,7 @@ impl Platform for Threads {
         let _visit = if own == cpu {
             None
         } else {
-            match Turn::at(cpu).and_then(Visit::begin) {
+            match VisitorTurn::at(cpu).and_then(Visit::begin) {
                 None => return false,
                 visit => visit,
             }

@@ -1,7 +1,7 @@
 //! Every load runs with the C library's malloc, whose memory it finds right, and does the same each
 //! time.
 
-use brickyard_heap_bench::loads::{CATALOG, Load, Work};
+use brickyard_heap_bench::loads::{CATALOG, Load, LoadTask};
 
 /// A thousandth of each load.
 const TINY: f64 = 0.001;
@@ -10,7 +10,7 @@ const TINY: f64 = 0.001;
 fn every_load_does_the_same_each_time() {
     for load in CATALOG {
         for threads in [1, 2, 3] {
-            let work = Work {
+            let work = LoadTask {
                 threads,
                 scale: TINY,
             };
@@ -24,7 +24,7 @@ fn every_load_does_the_same_each_time() {
 #[test]
 fn more_work_has_more_operations() {
     for load in CATALOG {
-        let operations = |scale| load.run(&Work { threads: 2, scale }).operations;
+        let operations = |scale| load.run(&LoadTask { threads: 2, scale }).operations;
         let (few, many) = (operations(TINY), operations(TINY * 5.0));
         // A few do more than a thousandth at least.
         assert!(many >= few, "{}: {few} {many}", load.name);
@@ -44,7 +44,7 @@ fn a_load_is_found_by_its_name() {
 #[test]
 fn refill_tells_what_is_live() {
     let refill = Load::named("refill").map(|load| {
-        load.run(&Work {
+        load.run(&LoadTask {
             threads: 1,
             scale: 0.05,
         })

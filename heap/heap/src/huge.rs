@@ -113,23 +113,23 @@ fn setting() -> Option<Huge> {
     let of_all = c"/sys/kernel/mm/transparent_hugepage/enabled";
     match choice_in(of_size) {
         // Before Linux 6.8.
-        None | Some(Choice::Inherited) => match choice_in(of_all)? {
-            Choice::Huge(found) => Some(found),
-            Choice::Inherited => None,
+        None | Some(SystemChoice::Inherited) => match choice_in(of_all)? {
+            SystemChoice::Huge(found) => Some(found),
+            SystemChoice::Inherited => None,
         },
-        Some(Choice::Huge(found)) => Some(found),
+        Some(SystemChoice::Huge(found)) => Some(found),
     }
 }
 
 /// What a file of the system says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum SystemChoice {
     Huge(Huge),
     /// What another file says.
     Inherited,
 }
 
-fn choice_in(file: &core::ffi::CStr) -> Option<Choice> {
+fn choice_in(file: &core::ffi::CStr) -> Option<SystemChoice> {
     let mut text = [0; 64];
     let read = keeping_errno(|| {
         let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
@@ -139,12 +139,12 @@ fn choice_in(file: &core::ffi::CStr) -> Option<Choice> {
 }
 
 /// Returns what the text of such a file says, in which the choice is in brackets.
-fn choice_of(text: &[u8]) -> Option<Choice> {
+fn choice_of(text: &[u8]) -> Option<SystemChoice> {
     let choices = [
-        (&b"[always]"[..], Choice::Huge(Huge::Usual)),
-        (b"[madvise]", Choice::Huge(Huge::Asked)),
-        (b"[never]", Choice::Huge(Huge::Never)),
-        (b"[inherit]", Choice::Inherited),
+        (&b"[always]"[..], SystemChoice::Huge(Huge::Usual)),
+        (b"[madvise]", SystemChoice::Huge(Huge::Asked)),
+        (b"[never]", SystemChoice::Huge(Huge::Never)),
+        (b"[inherit]", SystemChoice::Inherited),
     ];
     let is_there = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
     let choice = choices.into_iter().find(|(word, _)| is_there(word));
@@ -201,9 +201,12 @@ pub(crate) mod tests {
             ("[always] madvise never\n", Huge::Usual),
             ("always inherit madvise [never]\n", Huge::Never),
         ] {
-            assert_eq!(choice(text), Some(Choice::Huge(huge)));
+            assert_eq!(choice(text), Some(SystemChoice::Huge(huge)));
         }
         let inherited = choice("always [inherit] madvise never\n");
-        assert_eq!((inherited, choice("")), (Some(Choice::Inherited), None));
+        assert_eq!(
+            (inherited, choice("")),
+            (Some(SystemChoice::Inherited), None)
+        );
     }
 }

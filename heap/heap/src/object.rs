@@ -73,9 +73,9 @@ impl<T> fmt::Display for NoMemory<T> {
 impl<T> core::error::Error for NoMemory<T> {}
 
 /// Gives an object's memory back when it is dropped.
-struct Memory<T>(NonNull<T>);
+struct FreeOnDrop<T>(NonNull<T>);
 
-impl<T> Drop for Memory<T> {
+impl<T> Drop for FreeOnDrop<T> {
     #[inline(always)]
     fn drop(&mut self) {
         let memory = self.0.as_ptr().cast::<u8>();
@@ -148,7 +148,7 @@ impl<T> Object<T> {
     #[must_use]
     pub fn into_inner(self) -> T {
         let memory = self.into_raw();
-        let _memory = Memory(memory);
+        let _memory = FreeOnDrop(memory);
         // SAFETY: `holds-its-value`, which ends here: the value moves out, and is not dropped
         // there.
         unsafe { memory.read() }
@@ -199,7 +199,7 @@ impl<T> Drop for Object<T> {
     #[inline]
     fn drop(&mut self) {
         // Also if the value's drop panics.
-        let _memory = Memory(self.memory);
+        let _memory = FreeOnDrop(self.memory);
         // SAFETY: `holds-its-value`, which ends here.
         unsafe { self.memory.drop_in_place() };
     }

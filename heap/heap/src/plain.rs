@@ -11,7 +11,7 @@ use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit, put};
 use crate::instance::{Freed, Heap, INSTANCE, MayWalk, Ways, enter};
 use crate::maintenance::{self, MayStart};
-use crate::sampled::{self, Look, sampled};
+use crate::sampled::{self, Sampling, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
 use crate::{closed_gate, messages, perturb, zero_sized};
 
@@ -48,7 +48,7 @@ impl Ways for Plain {
     /// thread forks, and cannot do without the gate (`closed_gate.rs`).
     fn allocate_by_layout(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         let look = look(layout, Wants::Memory);
-        if let Look::Served(object) = look {
+        if let Sampling::Served(object) = look {
             return Some(object);
         }
         let given = {
@@ -173,7 +173,7 @@ fn caller() -> &'static Location<'static> {
 pub(crate) fn allocate_looked_at(
     heap: &'static Heap,
     layout: Layout,
-    look: Look,
+    look: Sampling,
 ) -> Option<NonNull<u8>> {
     let given = from_store(heap, (layout, Wants::Memory), look);
     given.map(|(memory, _)| memory)
@@ -181,10 +181,10 @@ pub(crate) fn allocate_looked_at(
 
 /// Counts a request, where requests are counted for a profile.
 #[inline]
-fn look(layout: Layout, wants: Wants) -> Look {
+fn look(layout: Layout, wants: Wants) -> Sampling {
     match sampled() {
         Some(sampled) => sampled.look(layout, wants.cache(layout)),
-        None => Look::Passes,
+        None => Sampling::Passes,
     }
 }
 
@@ -193,7 +193,7 @@ fn look(layout: Layout, wants: Wants) -> Look {
 fn slow_sampled(
     heap: &'static Heap,
     (layout, wants): (&Layout, Wants),
-    look: Look,
+    look: Sampling,
 ) -> Option<(NonNull<u8>, Contents)> {
     match sampled() {
         Some(sampled) => sampled.serve(heap, (layout, look), || slow(heap, *layout, wants)),
@@ -203,7 +203,7 @@ fn slow_sampled(
 
 fn from(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
     match look(layout, wants) {
-        Look::Served(object) => Some((object, Contents::Anything)),
+        Sampling::Served(object) => Some((object, Contents::Anything)),
         look => from_store(heap, (layout, wants), look),
     }
 }
@@ -211,7 +211,7 @@ fn from(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8
 fn from_store(
     heap: &'static Heap,
     (layout, wants): (Layout, Wants),
-    look: Look,
+    look: Sampling,
 ) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
         return closed_gate::allocate(heap, layout);

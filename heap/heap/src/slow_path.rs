@@ -9,7 +9,7 @@ use crate::fast_path::{BY_LAYOUT, cache_of, quick};
 use crate::instance::{Freed, INSTANCE, MayWalk, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
-use crate::sampled::{Look, sampled};
+use crate::sampled::{Sampling, sampled};
 use crate::{closed_gate, messages, plain, zero_sized};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
@@ -25,7 +25,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
         && let Ok(layout) = Layout::from_size_align(bytes, 16)
     {
         return match sampled.look(layout, cache_of(layout)) {
-            Look::Served(object) => object.as_ptr(),
+            Sampling::Served(object) => object.as_ptr(),
             look => or_null(plain::allocate_looked_at(heap, layout, look)),
         };
     }
@@ -60,7 +60,7 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
 pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
     match (built(), Layout::from_size_align(bytes, 16)) {
         (Some(heap), Ok(layout)) if !heap.is_hardened => {
-            or_null(plain::allocate_looked_at(heap, layout, Look::Passes))
+            or_null(plain::allocate_looked_at(heap, layout, Sampling::Passes))
         }
         _ => allocate(bytes),
     }

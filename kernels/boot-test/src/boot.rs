@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 use brickyard::{AnyZone, Frame, FrameRange, Order};
 
-use crate::{Contents, Dice, Figures, Finding, Oracle, Plan, RangeChange, Test, Worker};
+use crate::{Contents, Dice, Figures, Finding, Oracle, RangeChange, TaskPlan, Test, Worker};
 
 /// Tests `zone` on the calling CPU: `steps` operations of `seed`, changes of ranges among them, and
 /// the checks at the end. Nothing of the zone may be in use; at the end all of it is free again.
@@ -44,9 +44,9 @@ pub fn boot_test<Z: AnyZone>(
         oracle,
         contents: &contents,
     };
-    let plan = Plan {
+    let plan = TaskPlan {
         most_held: (frames / 4).max(1),
-        ..Plan::new(seed)
+        ..TaskPlan::new(seed)
     };
     let mut dice = Dice::new(!seed);
     let mut figures = Figures::default();

@@ -47,5 +47,5 @@ pub use oracle::Oracle;
 pub use owner::{By, Owner};
 pub use random::Dice;
 pub use ranges::RangeChange;
-pub use test::{Plan, Test};
+pub use test::{TaskPlan, Test};
 pub use worker::Worker;

@@ -8,7 +8,7 @@ use crate::{By, Contents, Dice, Figures, Finding, Oracle, Owner};
 
 /// The values that a task runs with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct TaskPlan {
     /// The seed of the random numbers. Tasks need different ones.
     pub seed: u64,
     /// The task, for reports.
@@ -25,7 +25,7 @@ pub struct Plan {
     pub steps_per_flood: u64,
 }
 
-impl Plan {
+impl TaskPlan {
     /// Returns a plan for this seed, by which a task holds up to 2048 frames.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
@@ -208,7 +208,7 @@ impl<'t, Z: AnyZone, C: Contents> Test<'t, Z, C> {
 }
 
 /// Draws an order: mostly 0, and each up to the plan's highest.
-pub(crate) fn some_order(dice: &mut Dice, plan: &Plan) -> Order {
+pub(crate) fn some_order(dice: &mut Dice, plan: &TaskPlan) -> Order {
     if dice.below(100) < plan.huge_percent {
         return Order::HUGE.min(plan.max_order);
     }

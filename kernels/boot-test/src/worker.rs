@@ -3,7 +3,7 @@
 use brickyard::{AnyZone, Frame, Mobility, Order, Platform, Request};
 
 use crate::test::{some_mobility, some_order};
-use crate::{By, Contents, Dice, Figures, Finding, Plan, Test};
+use crate::{By, Contents, Dice, Figures, Finding, TaskPlan, Test};
 
 /// The most blocks that a worker holds.
 const BLOCKS: usize = 96;
@@ -12,7 +12,7 @@ const BLOCKS: usize = 96;
 #[derive(Debug)]
 pub struct Worker<'t, Z, C> {
     test: Test<'t, Z, C>,
-    plan: Plan,
+    plan: TaskPlan,
     dice: Dice,
     blocks: [(Frame, Order); BLOCKS],
     count: usize,
@@ -23,7 +23,7 @@ pub struct Worker<'t, Z, C> {
 impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
     /// Returns a worker that holds nothing yet.
     #[must_use]
-    pub fn new(test: Test<'t, Z, C>, plan: Plan) -> Self {
+    pub fn new(test: Test<'t, Z, C>, plan: TaskPlan) -> Self {
         Self {
             test,
             plan,

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use brickyard::sync::{Exclusive, SlotAccess};
 use brickyard::{Frame, Mobility, Order, Request};
-use brickyard_boot_test::{Contents, Finding, Plan, Worker};
+use brickyard_boot_test::{Contents, Finding, TaskPlan, Worker};
 
 use crate::machine::{self, Machine, ThreadTest, Truth};
 
@@ -36,7 +36,7 @@ fn run<A: SlotAccess + 'static>(
     })));
     let mut bulk = [Frame::new(0); 320];
     let done = catch_unwind(AssertUnwindSafe(|| {
-        let mut worker = Worker::new(test, Plan::new(seed));
+        let mut worker = Worker::new(test, TaskPlan::new(seed));
         for _ in 0..4000 {
             worker.step(&mut bulk)?;
         }
@@ -85,7 +85,7 @@ fn pins_that_do_not_hold_are_found() {
     for seed in 0..5 {
         // Another task of the same CPU goes on while the first is pinned.
         let outcome = run::<Exclusive>(Truth::Task, seed, |test| {
-            let mut other = Worker::new(test, Plan::new(seed).task(2));
+            let mut other = Worker::new(test, TaskPlan::new(seed).task(2));
             let mut bulk = vec![Frame::new(0); 320];
             Box::new(move || other.step(&mut bulk).map(|_| ()))
         });
@@ -102,7 +102,7 @@ fn pins_that_do_not_hold_are_found() {
 #[test]
 fn a_frame_freed_twice_is_found() {
     let (test, _) = machine::test::<Exclusive>(Machine(Truth::Task), 1);
-    let mut worker = Worker::new(test, Plan::new(3));
+    let mut worker = Worker::new(test, TaskPlan::new(3));
     let mut bulk = [Frame::new(0); 320];
     let found = (0..2000).find_map(|step| {
         let stolen = Frame::new(20 + step);
@@ -126,7 +126,7 @@ fn a_frame_freed_twice_is_found() {
 #[test]
 fn overwritten_memory_is_found() {
     let (test, _) = machine::test::<Exclusive>(Machine(Truth::Task), 1);
-    let mut worker = Worker::new(test, Plan::new(4));
+    let mut worker = Worker::new(test, TaskPlan::new(4));
     let mut bulk = [Frame::new(0); 320];
     let found = (0..4000).find_map(|step| {
         test.contents.write(Frame::new(20 + step), 1, 7);

@@ -5,7 +5,7 @@ use std::thread;
 
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::{AnyZone, Frame, FrameRange, Order};
-use brickyard_boot_test::{Dice, Figures, Plan, RangeChange, Totals, Worker};
+use brickyard_boot_test::{Dice, Figures, RangeChange, TaskPlan, Totals, Worker};
 
 use crate::machine::{self, CPU, Machine, ThreadTest, Truth};
 
@@ -21,7 +21,7 @@ fn worker<A: SlotAccess>(test: ThreadTest<A>, cpu: usize, seed: u64) -> Figures 
         let done = test.interrupt(seed ^ interrupts << 20 ^ (cpu as u64) << 50);
         totals.add(&done.unwrap());
     })));
-    let mut worker = Worker::new(test, Plan::new(seed).task(cpu as u16));
+    let mut worker = Worker::new(test, TaskPlan::new(seed).task(cpu as u16));
     let mut bulk = [Frame::new(0); 320];
     for _ in 0..STEPS {
         assert!(worker.step(&mut bulk).unwrap());

@@ -292,20 +292,20 @@ pub struct by_cache {
 
 /// What lies in a [`by_cache`]. The numbers say that zeros are no cache.
 #[repr(usize)]
-enum Inner {
+enum CacheHandle {
     None = 0,
     Tasks(RawCache<'static, 'static, Design, TaskOnly>) = 1,
     Everywhere(RawCache<'static, 'static, Design, Everywhere>) = 2,
 }
 
-const _: () = assert!(size_of::<Inner>() <= size_of::<by_cache>());
-const _: () = assert!(align_of::<Inner>() <= align_of::<by_cache>());
+const _: () = assert!(size_of::<CacheHandle>() <= size_of::<by_cache>());
+const _: () = assert!(align_of::<CacheHandle>() <= align_of::<by_cache>());
 
 impl by_cache {
-    fn inner(&self) -> &Inner {
+    fn inner(&self) -> &CacheHandle {
         // SAFETY: it is all zeros, or `by_cache_init` or `by_cache_destroy` wrote it, as the header
         // demands.
-        unsafe { &*ptr::from_ref(self).cast::<Inner>() }
+        unsafe { &*ptr::from_ref(self).cast::<CacheHandle>() }
     }
 }
 
@@ -313,9 +313,9 @@ impl by_cache {
 macro_rules! with {
     ($cache:expr, $name:ident => $work:expr, $none:expr) => {
         match $cache.inner() {
-            Inner::Tasks($name) => $work,
-            Inner::Everywhere($name) => $work,
-            Inner::None => $none,
+            CacheHandle::Tasks($name) => $work,
+            CacheHandle::Everywhere($name) => $work,
+            CacheHandle::None => $none,
         }
     };
 }
@@ -356,13 +356,13 @@ pub unsafe extern "C" fn by_cache_init(
         wanted = wanted.constructor_with(construct, constructor as usize);
     }
     let made = match spec.flags & BY_CACHE_INTERRUPTS {
-        0 => slabs.system.cache(wanted).map(Inner::Tasks),
-        _ => slabs.system.cache(wanted).map(Inner::Everywhere),
+        0 => slabs.system.cache(wanted).map(CacheHandle::Tasks),
+        _ => slabs.system.cache(wanted).map(CacheHandle::Everywhere),
     };
     match made {
         Ok(inner) => {
             // SAFETY: the caller's promise; the sizes were compared above.
-            unsafe { cache.cast::<Inner>().write(inner) };
+            unsafe { cache.cast::<CacheHandle>().write(inner) };
             0
         }
         Err(error) => error::of_cache(error),
@@ -431,17 +431,17 @@ pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_cache_destroy(cache: &mut by_cache) -> isize {
     // SAFETY: as in `by_cache::inner`, and no other CPU uses it.
-    let place = unsafe { &mut *ptr::from_mut(cache).cast::<Inner>() };
-    let (left, code) = match core::mem::replace(place, Inner::None) {
-        Inner::Tasks(inner) => match inner.destroy() {
-            Ok(()) => (Inner::None, 0),
-            Err((inner, _)) => (Inner::Tasks(inner), BY_BUSY),
+    let place = unsafe { &mut *ptr::from_mut(cache).cast::<CacheHandle>() };
+    let (left, code) = match core::mem::replace(place, CacheHandle::None) {
+        CacheHandle::Tasks(inner) => match inner.destroy() {
+            Ok(()) => (CacheHandle::None, 0),
+            Err((inner, _)) => (CacheHandle::Tasks(inner), BY_BUSY),
         },
-        Inner::Everywhere(inner) => match inner.destroy() {
-            Ok(()) => (Inner::None, 0),
-            Err((inner, _)) => (Inner::Everywhere(inner), BY_BUSY),
+        CacheHandle::Everywhere(inner) => match inner.destroy() {
+            Ok(()) => (CacheHandle::None, 0),
+            Err((inner, _)) => (CacheHandle::Everywhere(inner), BY_BUSY),
         },
-        Inner::None => (Inner::None, BY_INVALID),
+        CacheHandle::None => (CacheHandle::None, BY_INVALID),
     };
     *place = left;
     code

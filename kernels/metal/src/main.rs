@@ -31,10 +31,10 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use brickyard::sync::{Exclusive, Shared};
 
-use arch::End;
+use arch::Verdict;
 use console::println;
 use memory_map::MemoryMap;
-use metadata::Room;
+use metadata::MetadataRoom;
 use settings::Settings;
 
 /// What the firmware tells.
@@ -86,7 +86,7 @@ pub fn kernel(mut boot: Boot) -> ! {
         ROUND.store(rounds + 1, Ordering::Relaxed);
         // SAFETY: carved out of the map; whatever was made here in the round before is not used any
         // more, since its tasks are gone and its interrupts' work has ended.
-        let mut room = unsafe { Room::new(address, bytes) };
+        let mut room = unsafe { MetadataRoom::new(address, bytes) };
         match (settings.slots, rounds % 2) {
             (1, _) | (0, 0) => round::run::<Exclusive>(&boot, &mut room, rounds + 1, seed),
             _ => round::run::<Shared>(&boot, &mut room, rounds + 1, seed),
@@ -99,7 +99,7 @@ pub fn kernel(mut boot: Boot) -> ! {
         };
         if enough {
             println!("PASS: {rounds} rounds in {seconds} s of the machine's clock");
-            arch::exit(End::Pass)
+            arch::exit(Verdict::Pass)
         }
     }
 }
@@ -121,7 +121,7 @@ pub fn fail(what: fmt::Arguments<'_>) -> ! {
     }
     let (seed, round) = (SEED.load(Ordering::Relaxed), ROUND.load(Ordering::Relaxed));
     println!("FAIL: seed {seed}, round {round}: {what}");
-    arch::exit(End::Fail)
+    arch::exit(Verdict::Fail)
 }
 
 #[panic_handler]

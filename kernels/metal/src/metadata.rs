@@ -7,11 +7,11 @@ use core::slice;
 use crate::arch;
 
 /// A piece of memory that is handed out from its start.
-pub struct Room {
+pub struct MetadataRoom {
     rest: &'static mut [MaybeUninit<u8>],
 }
 
-impl Room {
+impl MetadataRoom {
     /// Returns the room of `bytes` bytes at a physical address.
     ///
     /// # Safety

@@ -58,7 +58,7 @@ fn stamp(object: NonNull<u8>, word: usize, who: u64) -> u64 {
 }
 
 /// An object and its owner's number.
-type Held = (NonNull<u8>, u64);
+type OwnedObject = (NonNull<u8>, u64);
 
 /// Fills an object: its first word says who owns it, all others follow from that.
 ///
@@ -123,7 +123,7 @@ impl<A: SlotAccess> Caches<A> {
         }
     }
 
-    fn take<C: Caller>(&self, cache: &Cache<A, C>, who: u64) -> Option<Held> {
+    fn take<C: Caller>(&self, cache: &Cache<A, C>, who: u64) -> Option<OwnedObject> {
         match cache.alloc() {
             Ok(object) => {
                 // SAFETY: it was just handed out, with so many bytes.
@@ -139,7 +139,7 @@ impl<A: SlotAccess> Caches<A> {
         }
     }
 
-    fn give<C: Caller>(&self, cache: &Cache<A, C>, (object, who): Held) {
+    fn give<C: Caller>(&self, cache: &Cache<A, C>, (object, who): OwnedObject) {
         // SAFETY: the caller holds it. It does not use it any more.
         let freed = unsafe {
             check(object, cache.size(), who, cache.name());
@@ -154,7 +154,7 @@ impl<A: SlotAccess> Caches<A> {
     }
 
     /// Leaves an object where others find it, and frees the one that lay there.
-    fn hand_over(&self, place: u64, object: Option<Held>) {
+    fn hand_over(&self, place: u64, object: Option<OwnedObject>) {
         let word = object.map_or(0, |(object, _)| object.as_ptr().expose_provenance());
         // Acquire and release: whoever takes it out sees what its owner wrote.
         let place = &self.exchange[place as usize % self.exchange.len()];
@@ -180,7 +180,7 @@ impl<A: SlotAccess> Caches<A> {
     /// Takes and frees objects for so many steps, as a task.
     pub fn work(&self, seed: u64, steps: u64, mut between: impl FnMut() -> bool) {
         let mut dice = Dice::new(seed);
-        let mut held: [Option<(u64, Held)>; HELD] = [None; HELD];
+        let mut held: [Option<(u64, OwnedObject)>; HELD] = [None; HELD];
         for _ in 0..steps {
             let place = &mut held[dice.below(HELD as u64) as usize];
             match place.take() {
@@ -199,7 +199,7 @@ impl<A: SlotAccess> Caches<A> {
         }
     }
 
-    fn take_kind(&self, kind: u64, who: u64) -> Option<Held> {
+    fn take_kind(&self, kind: u64, who: u64) -> Option<OwnedObject> {
         match kind {
             0 => self.take(&self.small, who),
             1 => self.take(&self.large, who),
@@ -207,7 +207,7 @@ impl<A: SlotAccess> Caches<A> {
         }
     }
 
-    fn give_kind(&self, kind: u64, object: Held, dice: &mut Dice) {
+    fn give_kind(&self, kind: u64, object: OwnedObject, dice: &mut Dice) {
         match kind {
             0 => self.give(&self.small, object),
             1 => self.give(&self.large, object),

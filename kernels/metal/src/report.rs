@@ -9,7 +9,7 @@ use crate::cpu::{self, Counts};
 use crate::objects;
 
 /// What was done in a round, by whom.
-pub struct Done {
+pub struct RoundFigures {
     /// Tasks.
     pub tasks: Totals,
     /// Interrupts of timers.
@@ -18,7 +18,7 @@ pub struct Done {
     pub pokes: Totals,
 }
 
-impl Done {
+impl RoundFigures {
     /// Returns nothing done yet.
     pub const fn new() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl CpuSums {
 
 /// Prints a round.
 pub fn print(
-    done: &Done,
+    done: &RoundFigures,
     objects: &objects::Counts,
     cpus: usize,
     before: &CpuSums,

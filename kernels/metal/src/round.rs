@@ -6,14 +6,14 @@ use core::sync::atomic::Ordering;
 use brickyard::Platform;
 
 use crate::console::println;
-use crate::metadata::Room;
+use crate::metadata::MetadataRoom;
 use crate::platform::Machine;
 use crate::report::{self, CpuSums};
 use crate::system::{self, Slots};
-use crate::{Boot, arch, cpu, fail, scheduler, task, work};
+use crate::{Boot, arch, cpu, fail, scheduler, task, workers};
 
 /// Runs a round on the boot CPU, outside all tasks. Fails the kernel if something is found.
-pub fn run<A: Slots>(boot: &Boot, room: &mut Room, number: u64, seed: u64) {
+pub fn run<A: Slots>(boot: &Boot, room: &mut MetadataRoom, number: u64, seed: u64) {
     let (system, frames) = system::build::<A>(boot, room, seed);
     // Release: pairs with the acquire in `Slots::system`.
     A::place().store(
@@ -22,8 +22,8 @@ pub fn run<A: Slots>(boot: &Boot, room: &mut Room, number: u64, seed: u64) {
     );
     let before = CpuSums::of(boot.cpus);
     cpu::all(boot.cpus).for_each(|cpu| cpu.seed(seed));
-    scheduler::set_work(work::interrupt::<A>);
-    let tasks = work::spawn::<A>(boot.cpus);
+    scheduler::set_work(workers::interrupt::<A>);
+    let tasks = workers::spawn::<A>(boot.cpus);
     while !(0..tasks).all(task::is_gone) {
         arch::wait();
     }

@@ -12,7 +12,7 @@ use crate::task::{self, Task};
 /// The kinds of interrupts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Kind {
+pub enum InterruptKind {
     /// The CPU's own timer.
     Timer = 0,
     /// Another CPU, or this one itself.
@@ -23,7 +23,7 @@ pub enum Kind {
 const DEEPEST: usize = 4;
 
 /// What every interrupt does: the CPU, and the kind of interrupt.
-pub type Work = fn(&'static Cpu, Kind);
+pub type InterruptWork = fn(&'static Cpu, InterruptKind);
 
 // The work, as an address; 0 is none.
 static WORK: AtomicUsize = AtomicUsize::new(0);
@@ -31,7 +31,7 @@ static WORK: AtomicUsize = AtomicUsize::new(0);
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// Has interrupts do this from now on.
-pub fn set_work(work: Work) {
+pub fn set_work(work: InterruptWork) {
     // Release: pairs with the acquire in `do_work`; what the work needs is there.
     WORK.store(work as usize, Ordering::Release);
 }
@@ -46,12 +46,12 @@ pub fn end_work() {
     }
 }
 
-fn do_work(cpu: &'static Cpu, kind: Kind) {
+fn do_work(cpu: &'static Cpu, kind: InterruptKind) {
     AT_WORK.fetch_add(1, Ordering::SeqCst);
     let work = WORK.load(Ordering::SeqCst);
     if work != 0 {
         // SAFETY: `set_work` has stored a function of this type.
-        let work = unsafe { core::mem::transmute::<usize, Work>(work) };
+        let work = unsafe { core::mem::transmute::<usize, InterruptWork>(work) };
         work(cpu, kind);
     }
     // Release: pairs with `end_work`.
@@ -69,7 +69,7 @@ pub struct Switch {
 
 /// An interrupt, on the stack of the task that it interrupted, with interrupts masked. `frame` is
 /// where that task's registers lie.
-pub fn interrupt(frame: usize, kind: Kind) -> Switch {
+pub fn interrupt(frame: usize, kind: InterruptKind) -> Switch {
     let stay = Switch {
         frame,
         left: ptr::null(),
@@ -84,11 +84,11 @@ pub fn interrupt(frame: usize, kind: Kind) -> Switch {
         .deepest
         .fetch_max(depth as u64, Ordering::Relaxed);
     match kind {
-        Kind::Timer => {
+        InterruptKind::Timer => {
             count(&cpu.counts.timers);
             arch::arm_timer(until_nested(cpu));
         }
-        Kind::Poke => count(&cpu.counts.pokes),
+        InterruptKind::Poke => count(&cpu.counts.pokes),
     }
     if depth < DEEPEST {
         arch::irq_enable();
@@ -97,7 +97,7 @@ pub fn interrupt(frame: usize, kind: Kind) -> Switch {
     } else {
         do_work(cpu, kind);
     }
-    if kind == Kind::Timer {
+    if kind == InterruptKind::Timer {
         arch::arm_timer(until_next(cpu));
     }
     cpu.depth.set(depth - 1);
@@ -131,11 +131,16 @@ fn until_next(cpu: &Cpu) -> u64 {
 }
 
 /// Returns the task that the CPU goes on with, if that is another one.
-fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'static Task> {
+fn next_after(
+    cpu: &'static Cpu,
+    task: &'static Task,
+    kind: InterruptKind,
+) -> Option<&'static Task> {
     let (is_errands, is_idle) = (ptr::eq(task, &cpu.errands), ptr::eq(task, &cpu.idle));
     let is_asked = cpu.is_asked();
     // Every other interrupt from a CPU asks for another task, too.
-    let is_over = kind == Kind::Timer || cpu.put_off.get() != 0 || cpu.draw().is_multiple_of(2);
+    let is_over =
+        kind == InterruptKind::Timer || cpu.put_off.get() != 0 || cpu.draw().is_multiple_of(2);
     // A lie about pins is told to tasks only, so that errands come to an end.
     let holds = is_errands || !cfg!(feature = "lie-pin");
     if holds && task.pins.get() > 0 {

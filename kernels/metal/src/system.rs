@@ -10,10 +10,10 @@ use brickyard_boot_test::{Contents, Oracle, Test};
 use brickyard_slab::Pinned;
 
 use crate::memory_map::{MemoryMap, PAGE};
-use crate::metadata::Room;
+use crate::metadata::MetadataRoom;
 use crate::objects::{self, Caches};
 use crate::platform::Machine;
-use crate::report::Done;
+use crate::report::RoundFigures;
 use crate::slab_pages::OwnedPages;
 use crate::{Boot, arch, fail};
 
@@ -93,7 +93,7 @@ pub struct System<A: Slots> {
     /// The slabs of those caches.
     pub slabs: &'static objects::System<A>,
     /// What was done.
-    pub done: &'static Done,
+    pub done: &'static RoundFigures,
     /// The CPUs.
     pub cpus: usize,
     /// The seed of the round.
@@ -146,7 +146,11 @@ pub fn bytes<A: Slots>(boot: &Boot) -> usize {
 }
 
 /// Builds the zone, the oracle and the slabs. Returns the system, and the frames that were added.
-pub fn build<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) -> (&'static System<A>, usize) {
+pub fn build<A: Slots>(
+    boot: &Boot,
+    room: &mut MetadataRoom,
+    seed: u64,
+) -> (&'static System<A>, usize) {
     let plan = plan(&boot.map, boot.cpus, sizes(seed));
     let memory = room.bytes(Zone::<Machine, A>::bytes(&plan));
     let zone = match Zone::<Machine, A>::new(&plan, Machine, memory) {
@@ -178,7 +182,7 @@ pub fn build<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) -> (&'static Sys
         Err(why) => fail(format_args!("slabs: {why}")),
     };
     let caches = room.keep(Caches::new(slabs));
-    let done = room.keep(Done::new());
+    let done = room.keep(RoundFigures::new());
     let system = room.keep(System {
         test: Test {
             zone,

@@ -2,11 +2,11 @@
 //! task that takes ranges of memory away and gives them back.
 
 use brickyard::{Frame, FrameRange, Order, Platform};
-use brickyard_boot_test::{Dice, Figures, Finding, Plan, RangeChange, Worker};
+use brickyard_boot_test::{Dice, Figures, Finding, RangeChange, TaskPlan, Worker};
 
 use crate::cpu::{Cpu, current_task};
 use crate::platform::Machine;
-use crate::scheduler::{self, Kind};
+use crate::scheduler::{self, InterruptKind};
 use crate::system::{Slots, System};
 use crate::task::{self, TASKS};
 use crate::{arch, fail};
@@ -44,15 +44,15 @@ fn judge<R>(result: Result<R, Finding>) -> R {
 
 /// Returns the plan of a worker. The seed says how much all of them together want: a half to twice
 /// of what there is; and whether they ask for huge pages now and then, or most of the time.
-fn plan<A: Slots>(system: &System<A>, id: usize) -> Plan {
+fn plan<A: Slots>(system: &System<A>, id: usize) -> TaskPlan {
     let span = system.test.oracle.span();
     let wanted = span.len() * (1 + system.seed as usize % 4) / 2;
-    Plan {
+    TaskPlan {
         most_held: (wanted / (WORKERS * system.cpus)).max(Order::DEFAULT_MAX.frames()),
         limit: Some(span.start.plus(span.len() / 2)),
         huge_percent: if system.seed.is_multiple_of(3) { 50 } else { 2 },
         steps_per_flood: 8000,
-        ..Plan::new(system.seed).task(id as u16 + 1)
+        ..TaskPlan::new(system.seed).task(id as u16 + 1)
     }
 }
 
@@ -115,20 +115,20 @@ extern "C" fn range_worker<A: Slots>(id: usize) -> ! {
 }
 
 /// What every interrupt does, at any depth.
-pub fn interrupt<A: Slots>(cpu: &'static Cpu, kind: Kind) {
+pub fn interrupt<A: Slots>(cpu: &'static Cpu, kind: InterruptKind) {
     let system = A::system();
     let found = arch::irq_save();
     let (seed, more) = (cpu.draw(), cpu.draw());
     arch::irq_restore(found);
     let figures = judge(system.test.interrupt(seed));
     match kind {
-        Kind::Timer => system.done.timers.add(&figures),
-        Kind::Poke => system.done.pokes.add(&figures),
+        InterruptKind::Timer => system.done.timers.add(&figures),
+        InterruptKind::Poke => system.done.pokes.add(&figures),
     }
     if more & 3 == 0 {
         system.caches.interrupt(more >> 2);
     }
-    if kind == Kind::Timer && more >> 40 & 3 == 0 {
+    if kind == InterruptKind::Timer && more >> 40 & 3 == 0 {
         scheduler::poke_some(system.cpus, more >> 44);
     }
     debug_assert!(Machine.cpu() == cpu.id.get(), "interrupts do not move");

@@ -13,7 +13,7 @@ use brickyard::stats::ZoneSnapshot;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
 };
-use brickyard_designs::classics::{LabZone, Manner};
+use brickyard_designs::classics::{GfpFlags, LabZone};
 
 use crate::model::{Model, ModelZone};
 use crate::tally::tally;
@@ -213,8 +213,8 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             Operation::AllocContiguous(frames, align, boundary, mobility) => {
                 self.alloc_contiguous(frames, align, boundary, mobility);
             }
-            Operation::AllocFrom(request, manner) => {
-                self.alloc_from(&self.in_this_context(request), manner);
+            Operation::AllocFrom(request, flags) => {
+                self.alloc_from(&self.in_this_context(request), flags);
             }
             Operation::Drain => {
                 self.nodes.drain();
@@ -286,12 +286,12 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
 
     /// The design may refuse what could be served: it may leave caches alone, and care for page
     /// blocks.
-    fn alloc_from(&mut self, request: &Request, manner: Manner) {
-        let manner = Manner {
-            reclaims: manner.reclaims && request.context == Context::MaySleep,
-            ..manner
+    fn alloc_from(&mut self, request: &Request, flags: GfpFlags) {
+        let flags = GfpFlags {
+            reclaims: flags.reclaims && request.context == Context::MaySleep,
+            ..flags
         };
-        match Z::alloc_from(&self.nodes, 0, request, manner) {
+        match Z::alloc_from(&self.nodes, 0, request, flags) {
             Ok(frame) => self.got(request, frame),
             Err(_) => self.driven.refused += 1,
         }

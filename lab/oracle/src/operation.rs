@@ -1,7 +1,7 @@
 //! Every call of an allocator, read from bytes.
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
-use brickyard_designs::classics::{Manner, Retry};
+use brickyard_designs::classics::{GfpFlags, Retry};
 
 /// Bytes that encode operations. After their end it reads zeros.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub enum Operation {
     /// Requests adjacent frames: number, and alignment and boundary as powers of two.
     AllocContiguous(usize, u8, u8, Mobility),
     /// A request by the design's own way through zones and the slow path.
-    AllocFrom(Request, Manner),
+    AllocFrom(Request, GfpFlags),
     /// Drains every cache.
     Drain,
     /// A second passes on this CPU.
@@ -133,7 +133,7 @@ impl Operation {
                 4 => Self::Reclaiming(false),
                 _ => {
                     let request = Self::request(bytes, span, max);
-                    Self::AllocFrom(request, Self::manner(bytes, &request))
+                    Self::AllocFrom(request, Self::flags(bytes, &request))
                 }
             },
             57 | 58 => Self::Add(Self::range(bytes, span)),
@@ -166,8 +166,8 @@ impl Operation {
         request
     }
 
-    /// Reads a manner that the request's context allows.
-    fn manner(bytes: &mut Bytes<'_>, request: &Request) -> Manner {
+    /// Reads flags that the request's context allows.
+    fn flags(bytes: &mut Bytes<'_>, request: &Request) -> GfpFlags {
         let byte = bytes.byte();
         let retries = [
             Retry::Usual,
@@ -175,7 +175,7 @@ impl Operation {
             Retry::UntilUseless,
             Retry::Always,
         ];
-        Manner {
+        GfpFlags {
             high: byte & 1 != 0,
             wakes: byte & 2 != 0,
             reclaims: byte & 4 != 0 && request.context == Context::MaySleep,

@@ -37,7 +37,7 @@ use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Migration, Need};
 use brickyard::watermark::Mark;
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
-use brickyard_designs::classics::{LabZone, Manner};
+use brickyard_designs::classics::{GfpFlags, LabZone};
 
 use crate::pages::{Block, Location, PageId, Pages, Role, mark};
 use crate::stopwatch::Stopwatch;
@@ -240,9 +240,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         marks: u8,
         page: PageId,
     ) -> Result<Frame, AllocError> {
-        let manner = Manner::of(request);
+        let flags = GfpFlags::of(request);
         let alloc = || match &self.rules.scheme {
-            Scheme::Today => Z::alloc_from(nodes, from, request, manner),
+            Scheme::Today => Z::alloc_from(nodes, from, request, flags),
             Scheme::Of2007(rules) => self.alloc_as_2007(rules, nodes, from, request),
         };
         let taken = self.stopwatch.allocs.time(alloc);

@@ -5,10 +5,10 @@ use brickyard_sync::Ordering;
 
 use super::large_blocks::Isolated;
 use super::search::{Aside, Wanted};
-use super::state::{BlockState, Mode};
+use super::state::{BlockMode, BlockState};
 use super::summary::Index;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Attempt, Bitmap, Claimed, Kept, Loan, MOST_WORDS, Masks, TRIES};
+use super::{Attempt, Bitmap, Claimed, Loan, LoanKept, MOST_WORDS, Masks, TRIES};
 use crate::isolation::Isolation;
 use crate::{Frame, FrameRange, MigrateType, Request};
 
@@ -129,7 +129,7 @@ impl Bitmap<'_> {
         debug_assert_eq!(old.count(), self.block_frames(), "all of it is free");
         // Until its words are written nothing can be taken from the block, and a free of anything
         // in it is a double free. The sets follow when it is open.
-        let emptied = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
+        let emptied = old.with_mode(BlockMode::Changing).with_free(0, 0).unmixed();
         if !self.replace(block, old, emptied) {
             return false;
         }
@@ -143,14 +143,14 @@ impl Bitmap<'_> {
         self.begin_class(block, kind);
         self.count_promised(block, old, self.block_frames());
         let opened = self.change(block, |state| {
-            debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
+            debug_assert_eq!(state.mode(), BlockMode::Changing, "one-owner");
             if state.is_isolated() {
                 // Before the block is open, and anybody can own a frame of it.
                 self.end_class(block);
             }
             Some(
                 state
-                    .with_mode(Mode::Open)
+                    .with_mode(BlockMode::Open)
                     .with_free(self.block_frames(), self.block_order),
             )
         });
@@ -275,7 +275,7 @@ impl Bitmap<'_> {
             // If they took all, the caller will not learn of this block, so that no CPU would have
             // a loan made by this promise.
             let orphan = taken == 0 && new.is_lent() && !old.is_lent();
-            let loan = if orphan { Kept::No } else { Kept::Yes };
+            let loan = if orphan { LoanKept::No } else { LoanKept::Yes };
             self.return_promise(block, old, promised - taken, freed, loan);
         }
         self.uncount(block, old, taken);
@@ -297,7 +297,7 @@ impl Bitmap<'_> {
             if !self.clear_bits(first + i, mask(i)) {
                 let put_back = |j| self.put_bits_back(first + j, mask(j));
                 let freed = words(i).map(put_back).sum();
-                self.return_promise(block, old, frames, freed, Kept::Yes);
+                self.return_promise(block, old, frames, freed, LoanKept::Yes);
                 return false;
             }
         }
@@ -321,7 +321,7 @@ impl Bitmap<'_> {
         promised: BlockState,
         frames: usize,
         freed: usize,
-        loan: Kept,
+        loan: LoanKept,
     ) {
         if freed > 0 {
             self.uncount(block, promised, freed);

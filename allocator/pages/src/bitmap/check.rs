@@ -3,7 +3,7 @@
 use brickyard_sync::Ordering;
 
 use super::Bitmap;
-use super::state::{BlockState, Mode};
+use super::state::{BlockMode, BlockState};
 use super::summary::{End, GRADES, Index, Set};
 use super::totals::NEIGHBOURS;
 use super::trees::FANOUT;
@@ -23,9 +23,9 @@ impl Bitmap<'_> {
         for block in 0..self.states.len() {
             let state = self.state(block);
             match state.mode() {
-                Mode::Open => self.check_open(block, state)?,
-                Mode::Free | Mode::Huge => self.check_whole(block, state)?,
-                Mode::Changing => {
+                BlockMode::Open => self.check_open(block, state)?,
+                BlockMode::Free | BlockMode::Huge => self.check_whole(block, state)?,
+                BlockMode::Changing => {
                     let found = "a block whose words are being written";
                     return Err(Violation::at("one-owner", found, self.start_of(block)));
                 }
@@ -117,12 +117,12 @@ impl Bitmap<'_> {
             return at("a class of single frames in a whole block");
         }
         let expected = match state.mode() {
-            Mode::Free => self.block_frames(),
+            BlockMode::Free => self.block_frames(),
             _ => 0,
         };
         Violation::unless_equal("counted", "free frames of a block", expected, state.count())?;
         let flagged = state.is_lent() || state.is_aside();
-        if !state.is_solid() || flagged || state.mode() == Mode::Free && state.is_tail() {
+        if !state.is_solid() || flagged || state.mode() == BlockMode::Free && state.is_tail() {
             return at("flags that a whole block cannot have");
         }
         Ok(())
@@ -191,9 +191,9 @@ impl Bitmap<'_> {
         for place in first..first + self.block_words() {
             let memory = self.memory_bits(place);
             let free = match state.mode() {
-                Mode::Free | Mode::Changing => !0,
-                Mode::Huge => 0,
-                Mode::Open => self.free_bits(place),
+                BlockMode::Free | BlockMode::Changing => !0,
+                BlockMode::Huge => 0,
+                BlockMode::Open => self.free_bits(place),
             };
             let isolated = if self.isolation.any() {
                 self.isolated_bits(place)

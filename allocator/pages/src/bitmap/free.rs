@@ -2,7 +2,7 @@
 
 use brickyard_sync::{GuardedU32, Ordering, Scratch};
 
-use super::state::{BlockState, Mode};
+use super::state::{BlockMode, BlockState};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, TRIES, frames_in};
 use crate::{Frame, FreeError, MigrateType, Order};
@@ -29,7 +29,7 @@ struct Came {
 
 /// The outcome of a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct FreeOutcome {
     /// The number of frames that were already free.
     pub(super) refused: usize,
     /// True if this free put the block on loan to the CPU that frees.
@@ -81,9 +81,9 @@ impl Bitmap<'_> {
         // can become open, and nothing else. If it keeps changing, the caller owns nothing in it.
         for _ in 0..TRIES {
             match self.state(block).mode() {
-                Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
-                Mode::Open => return self.give_narrow(offset, order),
-                Mode::Huge => {
+                BlockMode::Free | BlockMode::Changing => return Err(FreeError::DoubleFree),
+                BlockMode::Open => return self.give_narrow(offset, order),
+                BlockMode::Huge => {
                     let allocated = self.order_of_group(self.group_of(block).1);
                     if order > allocated || !self.frame_at(offset).is_aligned(order) {
                         return Err(FreeError::WrongOrder { allocated });
@@ -148,7 +148,7 @@ impl Bitmap<'_> {
         all: &Masks,
         frames: usize,
         borrower: Borrower,
-    ) -> Given {
+    ) -> FreeOutcome {
         let first = self.first_word(block);
         let masks = &all[..self.block_words()];
         debug_assert_eq!(frames, frames_in(all), "`counted`: no more and no less");
@@ -168,7 +168,7 @@ impl Bitmap<'_> {
         }
         let freed = frames - refused;
         if freed == 0 {
-            return Given {
+            return FreeOutcome {
                 refused,
                 lent: false,
             };
@@ -181,7 +181,7 @@ impl Bitmap<'_> {
             self.totals.free.remove(block, freed);
             refused = frames;
         }
-        Given {
+        FreeOutcome {
             refused,
             lent: raised.is_some_and(|(old, new)| new.is_lent() && !old.is_lent()),
         }
@@ -308,12 +308,12 @@ impl Bitmap<'_> {
     pub(crate) fn is_block_in_use(&self, offset: usize, order: Order) -> bool {
         let state = self.state(self.block_at(offset));
         match state.mode() {
-            Mode::Free | Mode::Changing => false,
-            Mode::Huge => {
+            BlockMode::Free | BlockMode::Changing => false,
+            BlockMode::Huge => {
                 let (head, group) = self.group_of(self.block_at(offset));
                 offset == head << self.block_order && self.order_of_group(group) == order
             }
-            Mode::Open => {
+            BlockMode::Open => {
                 let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
                 if !self.is_memory(offset) || self.free_bits(place) >> bit & 1 != 0 {
                     return false;
@@ -335,8 +335,10 @@ impl Bitmap<'_> {
     pub(crate) fn mobility_of(&self, offset: usize) -> MigrateType {
         let state = self.state(self.block_at(offset));
         match state.mode() {
-            Mode::Huge | Mode::Free | Mode::Changing => state.kind(),
-            Mode::Open => MigrateType::from_bits(state.mobility_in(self.eighth(offset)) as u32),
+            BlockMode::Huge | BlockMode::Free | BlockMode::Changing => state.kind(),
+            BlockMode::Open => {
+                MigrateType::from_bits(state.mobility_in(self.eighth(offset)) as u32)
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 use brickyard_sync::Ordering;
 
 use super::search::Wanted;
-use super::state::{BlockState, Mode};
+use super::state::{BlockMode, BlockState};
 use super::summary::{End, Index};
 use super::trees::FANOUT;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
@@ -153,14 +153,18 @@ impl Bitmap<'_> {
             if old.count() != self.block_frames() || spared {
                 return None;
             }
-            if old.mode() == Mode::Free {
+            if old.mode() == BlockMode::Free {
                 if self.replace(block, old, huge(old)) {
                     return Some((old, huge(old)));
                 }
                 continue;
             }
             // The block is open. First, no other CPU may touch its words any more.
-            if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
+            if self.replace(
+                block,
+                old,
+                old.with_mode(BlockMode::Changing).with_free(0, 0),
+            ) {
                 self.write_as_one(block);
                 loop {
                     let changing = self.state(block);
@@ -237,7 +241,7 @@ impl Bitmap<'_> {
                 near = Some(block);
             }
             let state = self.state(block);
-            if state.mode() != Mode::Huge || state.is_tail() {
+            if state.mode() != BlockMode::Huge || state.is_tail() {
                 refused += frames;
                 continue;
             }
@@ -307,9 +311,9 @@ impl Bitmap<'_> {
     /// Returns false if the block is not huge.
     fn free_whole(&self, block: usize) -> bool {
         let freed = self.change(block, |state| {
-            let free = state.with_mode(Mode::Free).with_tail(false);
+            let free = state.with_mode(BlockMode::Free).with_tail(false);
             let full = free.with_free(self.block_frames(), self.block_order);
-            (state.mode() == Mode::Huge).then_some(full)
+            (state.mode() == BlockMode::Huge).then_some(full)
         });
         if let Some((_, now)) = freed {
             self.uncount_isolated(block, now, self.block_frames());
@@ -360,7 +364,7 @@ impl Bitmap<'_> {
     fn group_seen(&self, block: usize) -> (usize, u8) {
         let tail = |block: usize| {
             let state = self.states.get(block).map(|_| self.state(block));
-            state.is_some_and(|s| s.mode() == Mode::Huge && s.is_tail())
+            state.is_some_and(|s| s.mode() == BlockMode::Huge && s.is_tail())
         };
         let most = self.max_order.get().saturating_sub(self.block_order);
         let position = block + self.phase;
@@ -419,13 +423,13 @@ impl Bitmap<'_> {
         self.cut_group(head, group, block, 0);
         self.change(block, |state| {
             // Its words have said all the while that it is one block in use.
-            let open = state.with_mode(Mode::Open).with_joined(true);
+            let open = state.with_mode(BlockMode::Open).with_joined(true);
             let mixed = if state.kind() == MigrateType::Movable {
                 0
             } else {
                 !0
             };
-            (state.mode() == Mode::Huge).then_some(open.with_mixed(mixed))
+            (state.mode() == BlockMode::Huge).then_some(open.with_mixed(mixed))
         });
     }
 

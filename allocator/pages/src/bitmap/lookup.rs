@@ -4,7 +4,7 @@
 use brickyard_sync::Ordering;
 
 use super::Bitmap;
-use super::state::Mode;
+use super::state::BlockMode;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use crate::block::{FreeTable, State, Use};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError};
@@ -82,28 +82,28 @@ impl Bitmap<'_> {
         let state = self.state(block);
         let first = self.start_of(block);
         match state.mode() {
-            Mode::Huge => {
+            BlockMode::Huge => {
                 let (head, group) = self.group_of(block);
                 let head = self.start_of(head);
                 let order = self.order_of_group(group);
                 Some((head, State::new(Use::Allocated, order, state.kind())))
             }
-            Mode::Free | Mode::Changing => {
+            BlockMode::Free | BlockMode::Changing => {
                 Some(self.free_around(frame, first, self.block_order, state.shown_kind()))
             }
-            Mode::Open if !self.is_memory(offset) => {
+            BlockMode::Open if !self.is_memory(offset) => {
                 let reserved = self.inner_bits(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1;
                 let state = State::new(Use::Reserved, Order::ZERO, MigrateType::Unmovable);
                 (reserved != 0).then_some((frame, state))
             }
-            Mode::Open
+            BlockMode::Open
                 if self.free_bits(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1 != 0 =>
             {
                 let order = self.free_order(block, offset);
                 let first = frame.align_down(Order::new(order));
                 Some(self.free_around(frame, first, order, state.shown_kind()))
             }
-            Mode::Open => {
+            BlockMode::Open => {
                 let (head, order) = self.block_around(offset);
                 let state = State::new(Use::Allocated, Order::new(order), self.mobility_of(offset));
                 Some((self.frame_at(head), state))
@@ -221,14 +221,14 @@ impl Bitmap<'_> {
         let mut block = 0;
         while block < self.states.len() {
             let state = self.state(block);
-            let whole = state.count() == self.block_frames() && state.mode() != Mode::Huge;
+            let whole = state.count() == self.block_frames() && state.mode() != BlockMode::Huge;
             if whole && !state.is_isolated() && self.block_order <= self.max_order.get() {
                 let group = self.free_group(block);
                 table[(self.block_order + group) as usize][state.shown_kind().index()] += 1;
                 block += 1 << group;
                 continue;
             }
-            if state.mode() == Mode::Free || state.is_open() {
+            if state.mode() == BlockMode::Free || state.is_open() {
                 self.count_in(block, state.shown_kind(), table);
             }
             block += 1;
@@ -246,7 +246,7 @@ impl Bitmap<'_> {
             let state = self.states.get(block).map(|_| self.state(block));
             state.is_some_and(|state| {
                 let whole = state.count() == self.block_frames();
-                whole && state.mode() != Mode::Huge && !state.is_kept()
+                whole && state.mode() != BlockMode::Huge && !state.is_kept()
             })
         };
         let mut group = 0;

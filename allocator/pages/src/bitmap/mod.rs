@@ -206,7 +206,7 @@ enum Claimed {
 
 /// Whether a block stays on loan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum LoanKept {
     /// If it is on loan, it stays so.
     Yes,
     /// It does not: no CPU would know that it has the loan.

@@ -464,7 +464,7 @@ impl Bitmap<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::Kept;
+    use super::super::LoanKept;
     use super::super::reserve::tests::store;
     use super::*;
     use crate::{Mobility, Order, Request};
@@ -491,7 +491,7 @@ mod tests {
                 (true, false) => store.unisolate(all, &AT_ONCE),
                 _ => {}
             }
-            store.take_back(0, promised, 4, Kept::Yes);
+            store.take_back(0, promised, 4, LoanKept::Yes);
             store.check().unwrap();
             assert_eq!(store.free_frames(), if after { 0 } else { 64 });
         }

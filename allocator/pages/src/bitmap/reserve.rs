@@ -385,7 +385,7 @@ pub(in crate::bitmap) mod tests {
     use brickyard_sync::{AtomicU8, AtomicU64};
 
     use super::super::Borrower;
-    use super::super::state::Mode;
+    use super::super::state::BlockMode;
     use super::*;
     use crate::{FrameRange, MigrateType, Mobility, Order};
 
@@ -478,7 +478,7 @@ pub(in crate::bitmap) mod tests {
         /// A CPU opens a block: it has begun.
         pub(crate) fn begin_to_open(&self, block: usize) {
             let old = self.state(block);
-            let new = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
+            let new = old.with_mode(BlockMode::Changing).with_free(0, 0).unmixed();
             assert!(self.replace(block, old, new));
         }
 
@@ -490,7 +490,7 @@ pub(in crate::bitmap) mod tests {
             }
             self.begin_class(block, MigrateType::Movable);
             self.change(block, |state| {
-                let open = state.with_mode(Mode::Open);
+                let open = state.with_mode(BlockMode::Open);
                 Some(open.with_free(self.block_frames(), self.block_order))
             });
         }

@@ -1,7 +1,7 @@
 //! Which block serves a request: the sets are tried in order, best first, and then the blocks
 //! themselves. Also what can be said of a request without taking anything.
 
-use super::state::{BlockState, Mode};
+use super::state::{BlockMode, BlockState};
 use super::summary::{End, GRADES, Index, Set};
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
@@ -306,9 +306,9 @@ impl Bitmap<'_> {
     /// Returns these frames of one word, in a block in this state.
     fn bits_there(&self, word: usize, state: BlockState, wanted: Wanted) -> u64 {
         match state.mode() {
-            Mode::Huge => 0,
-            Mode::Free | Mode::Changing => self.eligible(word, wanted),
-            Mode::Open => self.visible(word, state, wanted),
+            BlockMode::Huge => 0,
+            BlockMode::Free | BlockMode::Changing => self.eligible(word, wanted),
+            BlockMode::Open => self.visible(word, state, wanted),
         }
     }
 
@@ -366,7 +366,8 @@ impl Bitmap<'_> {
         let look = |block: usize| {
             let state = self.state(block);
             let bits = |word| self.bits_there(word, state, wanted);
-            let enough = state.mode() != Mode::Changing && state.count() >= request.order.frames();
+            let enough =
+                state.mode() != BlockMode::Changing && state.count() >= request.order.frames();
             if enough && self.find_run(block, order, bits).is_some() {
                 Attempt::Got(())
             } else {

@@ -5,7 +5,7 @@
 //! | 0..14 | frames free and not promised |
 //! | 14..18 | the order of the largest free run, below the block's own |
 //! | 18..20 | the mobility that the block is for |
-//! | 20..22 | its [`Mode`] |
+//! | 20..22 | its [`BlockMode`] |
 //! | 22 | `TAIL`: it continues the block in use that the page block before it belongs to |
 //! | 23 | `JOINED`: it may contain blocks in use of order 1 and up |
 //! | 24 | `SOLID`: each of its frames is memory |
@@ -21,7 +21,7 @@ use crate::MigrateType;
 
 /// What tells which frames of a block are free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum BlockMode {
     /// The block's words tell.
     Open = 0,
     /// All of it is free.
@@ -137,12 +137,12 @@ impl BlockState {
     }
 
     #[inline]
-    pub(super) const fn mode(self) -> Mode {
+    pub(super) const fn mode(self) -> BlockMode {
         match (self.0 & MODE) >> MODE_SHIFT {
-            0 => Mode::Open,
-            1 => Mode::Free,
-            2 => Mode::Huge,
-            _ => Mode::Changing,
+            0 => BlockMode::Open,
+            1 => BlockMode::Free,
+            2 => BlockMode::Huge,
+            _ => BlockMode::Changing,
         }
     }
 
@@ -187,7 +187,7 @@ impl BlockState {
     /// nothing is isolated.
     #[inline]
     pub(super) const fn is_head(self) -> bool {
-        const HUGE: u64 = (Mode::Huge as u64) << MODE_SHIFT;
+        const HUGE: u64 = (BlockMode::Huge as u64) << MODE_SHIFT;
         self.0 & (MODE | TAIL | ISOLATED) == HUGE
     }
 
@@ -196,8 +196,8 @@ impl BlockState {
     #[inline]
     pub(super) const fn is_whole(self, frames: usize) -> bool {
         // Of the modes, those above `Free` have this bit.
-        const TAKEN: u64 = (Mode::Huge as u64) << MODE_SHIFT;
-        const { assert!(TAKEN == (Mode::Huge as u64 & Mode::Changing as u64) << MODE_SHIFT) };
+        const TAKEN: u64 = (BlockMode::Huge as u64) << MODE_SHIFT;
+        const { assert!(TAKEN == (BlockMode::Huge as u64 & BlockMode::Changing as u64) << MODE_SHIFT) };
         self.0 & (COUNT | TAKEN | ISOLATED | LENT | ASIDE) == frames as u64
     }
 
@@ -223,7 +223,7 @@ impl BlockState {
 
     #[inline]
     #[must_use]
-    pub(super) const fn with_mode(self, mode: Mode) -> Self {
+    pub(super) const fn with_mode(self, mode: BlockMode) -> Self {
         Self(self.0 & !MODE | (mode as u64) << MODE_SHIFT)
     }
 
@@ -247,7 +247,7 @@ impl BlockState {
     #[must_use]
     pub(super) const fn taken_whole(self, kind: MigrateType, tail: bool) -> Self {
         const KEPT: u64 = !(COUNT | RUN | KIND | MODE | TAIL | JOINED | MIXED | LENT | ASIDE);
-        let huge = (kind as u64) << KIND_SHIFT | (Mode::Huge as u64) << MODE_SHIFT;
+        let huge = (kind as u64) << KIND_SHIFT | (BlockMode::Huge as u64) << MODE_SHIFT;
         Self(self.0 & KEPT | huge | if tail { TAIL } else { 0 })
     }
 
@@ -257,7 +257,8 @@ impl BlockState {
     #[must_use]
     pub(super) const fn freed_whole(self, frames: usize, run: u8) -> Self {
         const KEPT: u64 = !(COUNT | RUN | MODE | TAIL | JOINED | MIXED | LENT);
-        let free = frames as u64 | (run as u64) << RUN_SHIFT | (Mode::Free as u64) << MODE_SHIFT;
+        let free =
+            frames as u64 | (run as u64) << RUN_SHIFT | (BlockMode::Free as u64) << MODE_SHIFT;
         Self(self.0 & KEPT | free)
     }
 
@@ -278,13 +279,13 @@ mod tests {
         let state = BlockState::default()
             .with_free(2048, 10)
             .with_kind(MigrateType::Reclaimable)
-            .with_mode(Mode::Huge)
+            .with_mode(BlockMode::Huge)
             .with_mixed(0b1000_0001);
         for _ in 0..3 {
             let state = state.next_version();
             assert_eq!((state.count(), state.run()), (2048, 10));
             assert_eq!(state.kind(), MigrateType::Reclaimable);
-            assert_eq!(state.mode(), Mode::Huge);
+            assert_eq!(state.mode(), BlockMode::Huge);
             assert!(state.is_mixed(0) && state.is_mixed(7) && !state.is_mixed(1));
             assert!(!state.is_tail() && !state.is_joined() && !state.is_solid());
         }
@@ -313,14 +314,14 @@ mod tests {
 
     #[test]
     fn a_head_is_huge_and_continues_nothing() {
-        let head = BlockState::default().with_mode(Mode::Huge);
+        let head = BlockState::default().with_mode(BlockMode::Huge);
         assert!(head.is_head() && head.with_solid(true).is_head());
         for other in [
             BlockState::default(),
             head.with_tail(true),
             head.with_isolated(true),
-            head.with_mode(Mode::Free),
-            head.with_mode(Mode::Changing),
+            head.with_mode(BlockMode::Free),
+            head.with_mode(BlockMode::Changing),
         ] {
             assert!(!other.is_head());
         }
@@ -337,12 +338,15 @@ mod tests {
             .with_aside(true)
             .with_mixed(0xff);
         for tail in [false, true] {
-            let huge = used.with_mode(Mode::Huge).with_free(0, 0).with_tail(tail);
+            let huge = used
+                .with_mode(BlockMode::Huge)
+                .with_free(0, 0)
+                .with_tail(tail);
             let huge = huge.with_kind(Reclaimable).with_lent(false).unmixed();
             let huge = huge.with_aside(false);
             assert_eq!(used.taken_whole(Reclaimable, tail), huge);
             let free = huge
-                .with_mode(Mode::Free)
+                .with_mode(BlockMode::Free)
                 .with_free(512, 9)
                 .with_tail(false);
             assert_eq!(huge.freed_whole(512, 9), free);
@@ -352,15 +356,15 @@ mod tests {
     #[test]
     fn whole_is_free_and_nobodys() {
         let open = BlockState::default().with_free(512, 9);
-        let free = open.with_mode(Mode::Free).with_solid(true);
+        let free = open.with_mode(BlockMode::Free).with_solid(true);
         assert!(open.is_whole(512) && free.is_whole(512) && free.next_version().is_whole(512));
         for other in [
             open.with_free(511, 8),
             open.with_lent(true),
             open.with_aside(true),
             free.with_isolated(true),
-            free.with_mode(Mode::Huge),
-            free.with_mode(Mode::Changing),
+            free.with_mode(BlockMode::Huge),
+            free.with_mode(BlockMode::Changing),
         ] {
             assert!(!other.is_whole(512));
         }
@@ -374,8 +378,8 @@ mod tests {
         for other in [
             plain.with_joined(true),
             plain.with_isolated(true),
-            plain.with_mode(Mode::Free),
-            plain.with_mode(Mode::Huge),
+            plain.with_mode(BlockMode::Free),
+            plain.with_mode(BlockMode::Huge),
         ] {
             assert!(!other.is_plain());
             assert_eq!(other.is_all_memory(), other == plain.with_joined(true));

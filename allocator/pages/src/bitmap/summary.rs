@@ -279,7 +279,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::vec::Vec;
 
-    use super::super::state::Mode;
+    use super::super::state::BlockMode;
     use super::*;
 
     fn zeros(count: usize) -> Vec<AtomicU64> {
@@ -398,10 +398,10 @@ mod tests {
             index.sets_of(open.with_free(512, 8)),
             [Some(Index::WHOLE), None]
         );
-        let free = open.with_mode(Mode::Free).with_free(512, 8);
+        let free = open.with_mode(BlockMode::Free).with_free(512, 8);
         assert_eq!(index.sets_of(free), [Some(Index::WHOLE), None]);
         assert_eq!(index.sets_of(free.with_isolated(true)), [None, None]);
-        assert_eq!(index.sets_of(open.with_mode(Mode::Huge)), [None, None]);
+        assert_eq!(index.sets_of(open.with_mode(BlockMode::Huge)), [None, None]);
         for some in [100, 512] {
             let kept = open.with_free(some, 3).with_aside(true);
             assert_eq!(index.sets_of(kept), [None, None]);

@@ -22,7 +22,7 @@ use brickyard_sync::Ordering;
 use super::state::BlockState;
 use super::summary::{Index, Set};
 use super::word::{self, WORD_ORDER};
-use super::{Bitmap, Borrower, Kept, Masks};
+use super::{Bitmap, Borrower, LoanKept, Masks};
 
 impl Bitmap<'_> {
     #[inline]
@@ -152,14 +152,20 @@ impl Bitmap<'_> {
 
     /// Takes back a promise of `frames` frames, made by a change of the state `promised`. Also ends
     /// the block's loan unless `loan` keeps it: a loan that came of this promise alone must end.
-    pub(super) fn take_back(&self, block: usize, promised: BlockState, frames: usize, loan: Kept) {
+    pub(super) fn take_back(
+        &self,
+        block: usize,
+        promised: BlockState,
+        frames: usize,
+        loan: LoanKept,
+    ) {
         self.count_promised(block, promised, frames);
         let changed = self.change(block, |state| {
             let count = state.count() + frames;
             debug_assert!(count <= self.block_frames(), "counted");
             let run = self.largest_run(block, |word| self.free_bits(word));
             let raised = state.with_free(count, run);
-            let raised = raised.with_lent(state.is_lent() && loan == Kept::Yes);
+            let raised = raised.with_lent(state.is_lent() && loan == LoanKept::Yes);
             let whole = count == self.block_frames();
             Some(if whole { raised.unmixed() } else { raised })
         });

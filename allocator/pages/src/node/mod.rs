@@ -488,7 +488,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
                     watermark::SCALE_FACTOR,
                 );
                 let own = zone.managed_frames();
-                let part = watermark::Part {
+                let part = watermark::ZonePart {
                     before: before[index],
                     own,
                     all: managed[index],

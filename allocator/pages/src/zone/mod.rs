@@ -125,7 +125,7 @@ pub struct Zone<'m, P, A = Exclusive> {
 }
 
 /// A step of an administrative operation.
-struct Step<'z, P: Platform> {
+struct AdminStep<'z, P: Platform> {
     _held: Held<'z, TicketLock, ()>,
     _masked: MaskGuard<'z, P>,
 }
@@ -499,10 +499,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Begins a step of an administrative operation, which works on one page block and ends when
     /// the result is dropped. At most one runs at a time. Interrupts are masked during a step, and
     /// not between steps.
-    fn step(&self) -> Step<'_, P> {
+    fn step(&self) -> AdminStep<'_, P> {
         let masked = MaskGuard::new(self.platform());
         // Dropped in this order.
-        Step {
+        AdminStep {
             _held: self.administration.lock(|| self.platform().relax()),
             _masked: masked,
         }

@@ -22,7 +22,7 @@ use crate::programs::library::{Bound, Library};
 use crate::programs::process::{Runner, Scratch};
 use brickyard_run::interrupt;
 use brickyard_run::progress::Progress;
-use process::Turn;
+use process::ProcessReport;
 
 pub use results::{OPERATIONS, split_workload};
 
@@ -43,10 +43,10 @@ pub struct Latency<'a> {
 
 /// The samples of a library with a number of threads: what each of its processes has told.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct LibrarySamples {
     pub(crate) library: usize,
     pub(crate) threads: usize,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<ProcessReport>,
 }
 
 impl Latency<'_> {
@@ -64,9 +64,9 @@ impl Latency<'_> {
         };
         let libraries = self.libraries.iter().map(|one| one.bind(&runner));
         let libraries: Vec<Bound> = libraries.collect::<anyhow::Result<_>>()?;
-        let mut taken: Vec<Taken> = Vec::new();
+        let mut taken: Vec<LibrarySamples> = Vec::new();
         for &threads in self.threads {
-            taken.extend((0..libraries.len()).map(|library| Taken {
+            taken.extend((0..libraries.len()).map(|library| LibrarySamples {
                 library,
                 threads,
                 turns: Vec::new(),
@@ -85,7 +85,7 @@ impl Latency<'_> {
                     progress.advance(process::steps(self.time));
                     continue;
                 } else {
-                    Turn::take(&runner, library, of.threads, self.time, progress)
+                    ProcessReport::take(&runner, library, of.threads, self.time, progress)
                 };
                 match turn {
                     Ok(turn) => of.turns.push(turn),

@@ -26,9 +26,9 @@ pub(super) fn steps(time: Duration) -> u64 {
 
 /// What a process has told: values by their names.
 #[derive(Debug)]
-pub(crate) struct Turn(HashMap<String, f64>);
+pub(crate) struct ProcessReport(HashMap<String, f64>);
 
-impl Turn {
+impl ProcessReport {
     /// Runs the load under a library.
     pub(super) fn take(
         runner: &Runner<'_>,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn values_are_read_by_their_names() {
-        let turn = Turn::read("malloc /lib/c.so\noperations 5\nmalloc/p99.9 12.5\n");
+        let turn = ProcessReport::read("malloc /lib/c.so\noperations 5\nmalloc/p99.9 12.5\n");
         assert_eq!(turn.value("operations"), Some(5.0));
         assert_eq!(turn.value("malloc/p99.9"), Some(12.5));
         assert_eq!(turn.value("malloc"), None);

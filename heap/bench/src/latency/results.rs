@@ -3,7 +3,7 @@
 use crate::loads::latency::{MAXIMA, PERCENTILES, timed_names};
 use brickyard_results::{Host, Metric, Results, Row};
 
-use super::Taken;
+use super::LibrarySamples;
 use crate::programs::library::Bound;
 
 /// The workload of the rows about the whole process, beside its threads.
@@ -37,7 +37,7 @@ pub fn split_workload(workload: &str) -> (&str, &str) {
 }
 
 /// Returns all rows: for each number of threads what is timed, and then the process.
-pub(super) fn results(libraries: &[Bound], taken: &[Taken]) -> anyhow::Result<Results> {
+pub(super) fn results(libraries: &[Bound], taken: &[LibrarySamples]) -> anyhow::Result<Results> {
     let mut results = Results::new("latency", Host::read());
     let mut threads: Vec<usize> = taken.iter().map(|of| of.threads).collect();
     threads.dedup();
@@ -48,7 +48,8 @@ pub(super) fn results(libraries: &[Bound], taken: &[Taken]) -> anyhow::Result<Re
             let percentiles = PERCENTILES.into_iter().map(|(metric, _)| metric);
             for metric in percentiles.chain(MAXIMA) {
                 for of in of_threads() {
-                    let value = |told: &super::Turn| told.value(&format!("{name}/{metric}"));
+                    let value =
+                        |told: &super::ProcessReport| told.value(&format!("{name}/{metric}"));
                     let samples: Vec<f64> = of.turns.iter().filter_map(value).collect();
                     let workload = format!("{name} threads-{threads}");
                     let config = &libraries[of.library].name;

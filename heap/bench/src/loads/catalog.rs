@@ -4,7 +4,7 @@ use crate::loads::known::{
     alloc_test, cache, cfrac, glibc, large, larson, mleak, mstress, refill, rptest, smartheap,
     xmalloc,
 };
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// How many threads a load has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Load {
     pub source: &'static str,
     /// How many threads it has.
     pub crowd: Crowd,
-    run: fn(&Work) -> Done,
+    run: fn(&LoadTask) -> LoadResult,
 }
 
 impl Load {
@@ -43,7 +43,7 @@ impl Load {
     /// # Panics
     /// If memory has lost what was written to it, overlaps or is misaligned, and if there is none.
     #[must_use]
-    pub fn run(&self, work: &Work) -> Done {
+    pub fn run(&self, work: &LoadTask) -> LoadResult {
         (self.run)(work)
     }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 /// What a program took, with the programs that it started and waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Measured {
+pub struct ProgramCost {
     /// The wall time from its start to its end.
     pub wall: Duration,
     /// The CPU time, of user and system.
@@ -24,7 +24,7 @@ pub struct Measured {
     pub faults: u64,
 }
 
-impl Measured {
+impl ProgramCost {
     /// Runs a program to its end. Returns what it took, and its exit code; that of a program that a
     /// signal ended is 128 and the signal's number, as in a shell.
     pub(crate) fn of(command: &mut Command) -> io::Result<(Self, i32)> {
@@ -83,7 +83,7 @@ const fn duration(time: libc::timeval) -> Duration {
 }
 
 /// The line that the small program prints: `measured`, and the numbers in ns, µs, KiB, and faults.
-impl fmt::Display for Measured {
+impl fmt::Display for ProgramCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (wall, cpu) = (self.wall.as_nanos(), self.cpu.as_micros());
         write!(f, "measured {wall} {cpu} {} {}", self.peak_kib, self.faults)
@@ -91,7 +91,7 @@ impl fmt::Display for Measured {
 }
 
 /// Reads such a line.
-impl FromStr for Measured {
+impl FromStr for ProgramCost {
     type Err = String;
 
     fn from_str(line: &str) -> Result<Self, String> {
@@ -118,32 +118,32 @@ mod tests {
     #[test]
     fn a_program_takes_time_and_memory() {
         let (measured, code) =
-            Measured::of(Command::new("sh").args(["-c", "sleep 0.05; exit 7"])).unwrap();
+            ProgramCost::of(Command::new("sh").args(["-c", "sleep 0.05; exit 7"])).unwrap();
         assert_eq!(code, 7);
         assert!(measured.wall >= Duration::from_millis(50));
         assert!(measured.cpu < measured.wall && measured.peak_kib > 100);
         assert_eq!(
             measured.to_string().parse(),
-            Ok(Measured {
+            Ok(ProgramCost {
                 cpu: Duration::from_micros(measured.cpu.as_micros() as u64),
                 ..measured
             })
         );
         assert!(measured.faults > 10);
-        assert!("measured 1 2 3".parse::<Measured>().is_err());
-        assert!("measured 1 2 3 x".parse::<Measured>().is_err());
+        assert!("measured 1 2 3".parse::<ProgramCost>().is_err());
+        assert!("measured 1 2 3 x".parse::<ProgramCost>().is_err());
     }
 
     #[test]
     fn starts_add_up_until_one_fails() {
         let mut sleep = Command::new("sh");
         sleep.args(["-c", "sleep 0.01"]);
-        let (measured, code) = Measured::of_starts(&mut sleep, 5).unwrap();
+        let (measured, code) = ProgramCost::of_starts(&mut sleep, 5).unwrap();
         assert_eq!(code, 0);
         assert!(measured.wall >= Duration::from_millis(50) && measured.peak_kib > 100);
         let mut fails = Command::new("sh");
         fails.args(["-c", "sleep 0.01; exit 3"]);
-        let (_, code) = Measured::of_starts(&mut fails, 5).unwrap();
+        let (_, code) = ProgramCost::of_starts(&mut fails, 5).unwrap();
         assert_eq!(code, 3);
     }
 
@@ -151,7 +151,7 @@ mod tests {
     fn a_signal_is_told_as_by_a_shell() {
         let mut killed = Command::new("sh");
         killed.args(["-c", "kill -9 $$"]);
-        assert_eq!(Measured::of(&mut killed).unwrap().1, 137);
-        assert!(Measured::of(&mut Command::new("/nonexistent")).is_err());
+        assert_eq!(ProgramCost::of(&mut killed).unwrap().1, 137);
+        assert!(ProgramCost::of(&mut Command::new("/nonexistent")).is_err());
     }
 }

@@ -36,9 +36,9 @@ mod threads;
 mod work;
 
 pub use catalog::{CATALOG, Crowd, Load};
-pub use measure::Measured;
+pub use measure::ProgramCost;
 pub use program::main;
-pub use work::{Done, Work};
+pub use work::{LoadResult, LoadTask};
 
 /// The name of the small program.
 pub const PROGRAM: &str = "brickyard-heap-loads";

@@ -10,7 +10,7 @@
 //! A load prints lines of a name and a value: `malloc` and `c-library` (paths of objects),
 //! `operations`, `live`; with SETTLE, then idles for so many seconds, and prints `settled`, the KiB
 //! that are still resident. `latency` prints what `latency/` says. `measure` runs a program with a
-//! library preloaded (`-` for none), and prints the line of [`Measured`] after all that the program
+//! library preloaded (`-` for none), and prints the line of [`ProgramCost`] after all that the program
 //! printed; it exits with the program's code. `starts` does that with the sum of so many runs.
 
 use core::time::Duration;
@@ -24,8 +24,8 @@ use std::thread;
 use crate::loads::binding;
 use crate::loads::catalog::{CATALOG, Load};
 use crate::loads::latency::{self, usage::memory_kib};
-use crate::loads::measure::Measured;
-use crate::loads::work::Work;
+use crate::loads::measure::ProgramCost;
+use crate::loads::work::LoadTask;
 
 /// The code for wrong arguments.
 const WRONG_USAGE: u8 = 2;
@@ -94,7 +94,7 @@ fn load(name: &str, mut arguments: impl Iterator<Item = OsString>) -> Result<u8,
         Load::named(name).ok_or_else(|| Failure::Usage(format!("no load is called {name:?}")))?;
     let threads = threads(arguments.next().unwrap_or_else(|| "1".into()))?;
     let scale = number("a scale", arguments.next(), 1.0, 1000.0)?;
-    let work = Work { threads, scale };
+    let work = LoadTask { threads, scale };
     let settle = match arguments.next() {
         None => None,
         given => Some(number("a number of seconds", given, 0.0, MOST_SECONDS)?),
@@ -174,7 +174,7 @@ fn preloaded(
 }
 
 /// Prints what a program took. Returns its exit code.
-fn told(program: &OsString, done: io::Result<(Measured, i32)>) -> Result<u8, Failure> {
+fn told(program: &OsString, done: io::Result<(ProgramCost, i32)>) -> Result<u8, Failure> {
     let (measured, code) =
         done.map_err(|error| Failure::Work(format!("{}: {error}", program.display())))?;
     // On a line of its own, even if the program's last line has no end.
@@ -187,7 +187,7 @@ fn measure(mut arguments: impl Iterator<Item = OsString>) -> Result<u8, Failure>
         return Err(Failure::Usage("measure needs a program".into()));
     };
     let mut command = preloaded(preload, &program, arguments);
-    told(&program, Measured::of(&mut command))
+    told(&program, ProgramCost::of(&mut command))
 }
 
 fn starts(mut arguments: impl Iterator<Item = OsString>) -> Result<u8, Failure> {
@@ -199,5 +199,5 @@ fn starts(mut arguments: impl Iterator<Item = OsString>) -> Result<u8, Failure> 
     let number = number.filter(|&number| number > 0);
     let number = number.ok_or_else(|| wrong("a number of times", &times))?;
     let mut command = preloaded(preload, &program, arguments);
-    told(&program, Measured::of_starts(&mut command, number))
+    told(&program, ProgramCost::of_starts(&mut command, number))
 }

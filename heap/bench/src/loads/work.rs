@@ -2,14 +2,14 @@
 
 /// How much a load does.
 #[derive(Debug, Clone, Copy)]
-pub struct Work {
+pub struct LoadTask {
     /// How many threads a load of several threads has.
     pub threads: usize,
     /// The part of the whole load that is done: 1 takes about a second.
     pub scale: f64,
 }
 
-impl Work {
+impl LoadTask {
     /// Returns the part of `whole` that is done, at least 1.
     pub(crate) fn part(&self, whole: u64) -> u64 {
         ((whole as f64 * self.scale) as u64).max(1)
@@ -23,14 +23,14 @@ impl Work {
 
 /// What a load has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
+pub struct LoadResult {
     /// How many blocks were allocated; each was freed too.
     pub operations: u64,
     /// The most bytes that were live at once, where that is what the load is about.
     pub live: Option<u64>,
 }
 
-impl Done {
+impl LoadResult {
     pub(crate) const fn of(operations: u64) -> Self {
         Self {
             operations,

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 
-use crate::loads::{Measured, PROGRAM};
+use crate::loads::{PROGRAM, ProgramCost};
 use anyhow::{Context, bail};
 
 /// Where the system's programs are. Looked for first: a wrapper of a version manager is a shell
@@ -50,7 +50,7 @@ const SETTLED: &str = "settled";
 /// A run that has ended well.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    pub(crate) measured: Measured,
+    pub(crate) measured: ProgramCost,
     /// What it printed.
     pub(crate) output: String,
     /// What it printed on standard error.

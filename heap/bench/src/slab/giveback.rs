@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use super::mark::{mark, mark_at_rest};
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Shape, table};
 use brickyard_measure::objects::taken::Taken;
@@ -18,7 +18,7 @@ const THREADS: usize = 4;
 /// The smallest and the largest of the sizes.
 const SIZES: (u32, u32) = (16, 2048);
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<Taken> {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> anyhow::Result<Taken> {
     let mean = (SIZES.0 + SIZES.1) as usize / 2;
     let places = (work.live / THREADS / mean).max(1);
     let tables: Vec<_> = (0..THREADS).map(|_| Mutex::new(table(places))).collect();

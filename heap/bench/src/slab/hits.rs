@@ -4,7 +4,7 @@
 
 use core::alloc::Layout;
 
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::heap::{Content, Heap, HeapHandle};
 use brickyard_measure::objects::object::{Hand, Object, Shape};
 use brickyard_measure::objects::taken::Taken;
@@ -16,7 +16,7 @@ pub(crate) const SIDES: [(&str, &str); 2] = [("alloc", "counted_alloc"), ("free"
 const HELD: usize = 100;
 
 /// Does as many hits as the batch says, for valgrind to count.
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> Taken {
     let mut hand = Hand::new(heap.handle());
     let shape = work.shape();
     let held: Vec<Object> = (0..HELD)

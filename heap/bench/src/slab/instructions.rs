@@ -9,7 +9,7 @@ use brickyard_results::{Host, Metric, Results, Row};
 use super::contestant::{Contestant, NOTHING};
 use super::hits::{SIDES, SIZES};
 use super::process::command;
-use super::work::{Work, Workload};
+use super::work::{SlabWork, Workload};
 use brickyard_measure::callgrind;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_run::interrupt;
@@ -41,7 +41,7 @@ pub fn count(
     let mut results = Results::new("slab", Host::read());
     let mut failed = 0;
     'all: for size in SIZES {
-        let work = |batch| Work {
+        let work = |batch| SlabWork {
             workload: Workload::Hits,
             threads: 1,
             batch,

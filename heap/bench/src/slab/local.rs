@@ -1,13 +1,13 @@
 //! A batch of objects that one thread allocates and then frees in the same order, repeatedly.
 //! `pair` is the time of one allocation and one free.
 
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::crowd::{Need, ns_a_step};
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Object};
 use brickyard_measure::objects::taken::Taken;
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> Taken {
     let shape = work.shape();
     let ns = ns_a_step(1, Need::Nobody, work.sample(), |_, pace| {
         let mut hand = Hand::new(heap.handle());

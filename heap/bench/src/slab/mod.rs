@@ -53,8 +53,8 @@ use brickyard_measure::turns::{Round, Turns};
 use brickyard_run::interrupt;
 use brickyard_run::progress::Progress;
 use contestant::Contestant;
-use results::Measured;
-use work::Work;
+use results::TurnResult;
+use work::SlabWork;
 
 /// The time of a sample while warming up, in microseconds.
 const WARM_UP_US: u64 = 1000;
@@ -65,7 +65,7 @@ pub struct Slab<'a> {
     /// The columns.
     pub contestants: &'a [Contestant],
     /// The rows.
-    pub works: &'a [Work],
+    pub works: &'a [SlabWork],
     /// How long `giveback` leaves the process idle, for memory to be returned.
     pub rest: Duration,
     /// Samples of each row.
@@ -101,10 +101,10 @@ impl Slab<'_> {
     /// counted, and not tried again.
     fn measure(
         &self,
-        work: &Work,
+        work: &SlabWork,
         progress: &dyn Progress,
         failed: &mut usize,
-    ) -> anyhow::Result<Vec<Vec<Option<Measured>>>> {
+    ) -> anyhow::Result<Vec<Vec<Option<TurnResult>>>> {
         let names: Vec<&str> = self
             .contestants
             .iter()
@@ -142,9 +142,9 @@ impl Slab<'_> {
     fn turn(
         &self,
         contestant: &Contestant,
-        work: &Work,
+        work: &SlabWork,
         round: Round,
-    ) -> anyhow::Result<Option<Measured>> {
+    ) -> anyhow::Result<Option<TurnResult>> {
         // Turns share nothing that could be warmed up, except the files of the program and its
         // libraries. Memory workloads do not need even that.
         let sample_us = match round {
@@ -152,8 +152,8 @@ impl Slab<'_> {
             Round::WarmUp => work.sample_us.min(WARM_UP_US),
             Round::Measured(_) => work.sample_us,
         };
-        let work = Work { sample_us, ..*work };
+        let work = SlabWork { sample_us, ..*work };
         let output = process::run(contestant, &work, self.rest)?;
-        Ok(Some(Measured::of(work.workload, &output)))
+        Ok(Some(TurnResult::of(work.workload, &output)))
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 
 use super::contestant::Contestant;
 use super::mark;
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::callgrind::this_program;
 use brickyard_measure::resident::Resident;
 use brickyard_run::interrupt;
@@ -41,7 +41,7 @@ pub(crate) struct Output {
 pub(crate) fn command(
     launcher: &[String],
     contestant: &Contestant,
-    work: &Work,
+    work: &SlabWork,
 ) -> anyhow::Result<Command> {
     let mut command = this_program(launcher)?;
     command.args([TURN, "--heap", &contestant.heap]);
@@ -57,7 +57,11 @@ pub(crate) fn command(
 
 /// Does the work in a process of its own. If it requests to be watched while idle, it is watched
 /// for `rest`.
-pub(crate) fn run(contestant: &Contestant, work: &Work, rest: Duration) -> anyhow::Result<Output> {
+pub(crate) fn run(
+    contestant: &Contestant,
+    work: &SlabWork,
+    rest: Duration,
+) -> anyhow::Result<Output> {
     let mut command = command(&[], contestant, work)?;
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut child = child.context("cannot start this program again")?;

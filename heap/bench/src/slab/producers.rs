@@ -14,7 +14,7 @@ use brickyard_arena::Threads;
 
 use super::mark::mark;
 use super::ring::{Receiver, Ring, Sender};
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::crowd::time;
 use brickyard_measure::objects::heap::{Content, Heap, HeapHandle};
 use brickyard_measure::objects::object::{Hand, Object, Shape, table};
@@ -37,7 +37,7 @@ struct Desk<'r> {
     sender: Sender<'r>,
 }
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<Taken> {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> anyhow::Result<Taken> {
     let mean = (SIZES.0 + SIZES.1) as usize / 2;
     let places = (work.live / PRODUCERS / mean).max(1);
     let mut rings: Vec<Ring> = (0..PRODUCERS).map(|_| Ring::new()).collect();

@@ -7,7 +7,7 @@
 //! probable.
 
 use super::mark::mark;
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Object, Shape, table};
 use brickyard_measure::objects::taken::Taken;
@@ -20,7 +20,7 @@ const LARGE: (u32, u32) = (1024, 2048);
 /// One of so many objects stays allocated.
 const STAYS: usize = 10;
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<Taken> {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> anyhow::Result<Taken> {
     let mut hand = Hand::new(heap.handle());
     let mut random = Random::new(1);
     let mut objects = table(work.live / SMALL.0 as usize + 1);

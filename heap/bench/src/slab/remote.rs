@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cpu_distance;
 use super::ring::Ring;
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::crowd::{Clock, Need, ns_a_step};
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::Hand;
 use brickyard_measure::objects::taken::Taken;
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> Taken {
     let shape = work.shape();
     let mut taken = Taken::default();
     taken.push("link-before", cpu_distance::ns_one_way());

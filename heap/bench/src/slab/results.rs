@@ -5,11 +5,11 @@ use brickyard_results::{Host, Results, Row};
 use super::contestant::Contestant;
 use super::cpu_distance::NEAR_NS;
 use super::process::Output;
-use super::work::{Work, Workload};
+use super::work::{SlabWork, Workload};
 
 /// The result of one workload in one turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct TurnResult {
     /// How far apart the threads were; empty where they do not exchange objects.
     way: &'static str,
     /// The workload's metrics, in their order; `None` where this machine cannot measure one.
@@ -24,7 +24,7 @@ const CHANGING: &str = " changing";
 
 const MIB: f64 = (1 << 20) as f64;
 
-impl Measured {
+impl TurnResult {
     pub(crate) fn of(workload: Workload, output: &Output) -> Self {
         let value = |name: &str| output.values.get(name).copied();
         let is_near = |name| value(name).map(|ns| ns < NEAR_NS);
@@ -70,8 +70,8 @@ fn seen(workload: Workload, metric: &str, output: &Output) -> Option<f64> {
 /// `None` where it takes no part.
 pub(crate) fn results(
     contestants: &[Contestant],
-    works: &[Work],
-    taken: &[Vec<Vec<Option<Measured>>>],
+    works: &[SlabWork],
+    taken: &[Vec<Vec<Option<TurnResult>>>],
 ) -> anyhow::Result<Results> {
     let mut results = Results::new("slab", Host::read());
     for (work, taken) in works.iter().zip(taken) {
@@ -125,10 +125,10 @@ mod tests {
             ("refilled", 605),
             ("after", 196),
         ]);
-        let refill = Measured::of(Workload::Refill, &output);
+        let refill = TurnResult::of(Workload::Refill, &output);
         assert_eq!(refill.values, [Some(400.0), Some(600.0)]);
         assert_eq!(
-            Measured::of(Workload::Producers, &output).values,
+            TurnResult::of(Workload::Producers, &output).values,
             [Some(191.0), None]
         );
     }
@@ -137,7 +137,7 @@ mod tests {
     fn returned_memory_is_a_share_of_live_memory() {
         let mut output = output(&[("before", 10), ("live", 110), ("freed", 60)]);
         output.rested.insert("freed".into(), resident(13));
-        let giveback = Measured::of(Workload::Giveback, &output);
+        let giveback = TurnResult::of(Workload::Giveback, &output);
         assert_eq!(giveback.values, [Some(50.0), Some(97.0)]);
     }
 
@@ -152,7 +152,7 @@ mod tests {
         ] {
             output.values.insert("link-before".into(), before);
             output.values.insert("link-after".into(), after);
-            let measured = Measured::of(Workload::Remote, &output);
+            let measured = TurnResult::of(Workload::Remote, &output);
             assert_eq!((measured.way, measured.values), (way, vec![Some(12.5)]));
         }
     }

@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::cpu_distance;
-use super::work::Work;
+use super::work::SlabWork;
 use brickyard_measure::objects::crowd::{Need, ns_a_step};
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Object};
@@ -16,7 +16,7 @@ use brickyard_run::Random;
 /// The entries of the shared table.
 const PLACES: usize = 4096;
 
-pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
+pub(crate) fn run<H: Heap>(heap: &H, work: &SlabWork) -> Taken {
     let shape = work.shape();
     let places: Vec<AtomicPtr<u8>> = (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect();
     let swap = |new: *mut u8, place: usize| {

@@ -4,7 +4,7 @@ use anyhow::bail;
 use brickyard_measure::objects::taken::Taken;
 use brickyard_measure::objects::{socket, tail};
 
-use super::work::{Work, Workload};
+use super::work::{SlabWork, Workload};
 use super::{giveback, hits, local, producers, refill, remote, swap};
 use brickyard_measure::objects::heap::Heap;
 
@@ -24,7 +24,7 @@ pub trait HeapPeer: Sync {
 #[derive(Debug)]
 pub struct HeapTurn<'w> {
     /// The work to do.
-    pub work: &'w Work,
+    pub work: &'w SlabWork,
 }
 
 impl HeapTurn<'_> {

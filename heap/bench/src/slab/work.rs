@@ -1,4 +1,4 @@
-//! The workloads, the names of their rows, and their metrics. A [`Work`] is also passed to the
+//! The workloads, the names of their rows, and their metrics. A [`SlabWork`] is also passed to the
 //! process that runs it, as arguments on the command line.
 
 use core::fmt;
@@ -101,7 +101,7 @@ const CYCLES: &str = "TSC cycles";
 
 /// One workload with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Work {
+pub struct SlabWork {
     /// The workload.
     pub workload: Workload,
     /// How many threads do the same work.
@@ -118,7 +118,7 @@ pub struct Work {
     pub clock: Clock,
 }
 
-impl Work {
+impl SlabWork {
     /// Returns the time of a sample on one CPU, and the clock that measures it.
     pub(crate) const fn sample(&self) -> (Duration, Clock) {
         (Duration::from_micros(self.sample_us), self.clock)
@@ -146,7 +146,7 @@ impl Work {
 }
 
 /// Writes the row's name: the workload, and the parameters by which its rows differ.
-impl fmt::Display for Work {
+impl fmt::Display for SlabWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.workload.name())?;
         match self.workload {

@@ -50,7 +50,7 @@ unsafe fn are_zero_behind_pattern(first: NonNull<u8>, bytes: usize) -> bool {
 }
 
 /// See the [module](self).
-pub(super) struct Ends {
+pub(super) struct Canaries {
     secret: u64,
     /// The secret once more, for the upper bits of a product.
     mask: u64,
@@ -77,7 +77,7 @@ pub(super) fn secret() -> u64 {
     u64::from_ne_bytes(bytes) | 1
 }
 
-impl Ends {
+impl Canaries {
     pub(super) const fn new(secret: u64) -> Self {
         let mask = secret.rotate_left(32);
         let pattern = secret | 0x0101_0101_0101_0101;
@@ -145,7 +145,7 @@ impl Ends {
     /// Ends the process if the end of a piece was written over.
     ///
     /// # Safety
-    /// The conditions of [`Ends::asked`].
+    /// The conditions of [`Canaries::asked`].
     #[inline(always)]
     pub(super) unsafe fn check(&self, memory: NonNull<u8>, size: usize) {
         // SAFETY: passed on.
@@ -157,7 +157,7 @@ impl Ends {
     /// Returns true if the end of a piece is as it was marked.
     ///
     /// # Safety
-    /// The conditions of [`Ends::asked`].
+    /// The conditions of [`Canaries::asked`].
     #[inline(always)]
     pub(super) unsafe fn is_whole(&self, memory: NonNull<u8>, size: usize) -> bool {
         // SAFETY: the caller's promise, throughout.
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_change_of_any_byte_that_is_checked_is_seen() {
-        let ends = Ends::new(0x1234_5678_9abc_def1);
+        let ends = Canaries::new(0x1234_5678_9abc_def1);
         let size = size_of::<Piece>();
         for bytes in 0..=size - END {
             let mut piece = Piece([0; 256]);

@@ -44,7 +44,7 @@ use brickyard_arena::rows::number;
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
-use canaries::{END, Ends};
+use canaries::{Canaries, END};
 use granules::{FREED, OBJECT, RUN, States};
 use quarantine::Waiting;
 use zeroing::{clear, is_zero};
@@ -67,7 +67,7 @@ const MAX_OBJECT: usize = BY_LAYOUT - END;
 /// All that the hardened heap has beside the plain one.
 pub(crate) struct Hardened {
     states: States,
-    ends: Ends,
+    ends: Canaries,
     waiting: Waiting,
 }
 
@@ -133,7 +133,7 @@ impl Hardened {
         let secret = canaries::secret();
         Ok(Self {
             states: States::new(start, span_bytes)?,
-            ends: Ends::new(secret),
+            ends: Canaries::new(secret),
             waiting: Waiting::new(cpus, secret)?,
         })
     }
@@ -197,9 +197,9 @@ impl Hardened {
     ) -> Option<NonNull<u8>> {
         let bytes = layout.size();
         let object = match take(heap, cache) {
-            Taken::Object(object) => object,
-            Taken::Exhausted => return None,
-            Taken::GateClosed => return self.allocate_pages(heap, layout),
+            QueueAnswer::Object(object) => object,
+            QueueAnswer::Exhausted => return None,
+            QueueAnswer::GateClosed => return self.allocate_pages(heap, layout),
         };
         let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
         // SAFETY: just taken.
@@ -497,7 +497,7 @@ fn object_cache(layout: Layout) -> Option<u8> {
     cache_of(Layout::from_size_align(layout.size() + END, layout.align()).ok()?)
 }
 
-enum Taken {
+enum QueueAnswer {
     Object(NonNull<u8>),
     Exhausted,
     /// See `closed_gate.rs`.
@@ -505,19 +505,19 @@ enum Taken {
 }
 
 /// Takes an object out of this CPU's queue, or else by the slow path.
-fn take(heap: &'static Heap, cache: u8) -> Taken {
+fn take(heap: &'static Heap, cache: u8) -> QueueAnswer {
     // SAFETY: the heap is built, and the number is a general size's.
     if let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) }) {
-        return Taken::Object(object);
+        return QueueAnswer::Object(object);
     }
     let Some(inside) = enter(heap) else {
-        return Taken::GateClosed;
+        return QueueAnswer::GateClosed;
     };
     let object = heap.general.alloc_slow(cache, Location::caller());
     drop(inside);
     closed_gate::free_what_waits(heap);
     maintenance::has_grown(heap);
-    object.map_or(Taken::Exhausted, Taken::Object)
+    object.map_or(QueueAnswer::Exhausted, QueueAnswer::Object)
 }
 
 /// Returns the cache of the page that a granule of the span lies in.

@@ -35,7 +35,7 @@ const LEAD: usize = 64;
 const NEAR: usize = 32;
 
 /// A run in use, by what begins in it.
-struct Inner {
+struct RunInUse {
     start: NonNull<u8>,
     bytes: usize,
     /// The bytes before what begins in it.
@@ -107,7 +107,7 @@ impl Hardened {
     ///
     /// # Safety
     /// Memory of a run begins there, and nobody else frees it.
-    unsafe fn inner(&self, heap: &Heap, memory: NonNull<u8>) -> Inner {
+    unsafe fn inner(&self, heap: &Heap, memory: NonNull<u8>) -> RunInUse {
         // SAFETY: two words lie before it in its run.
         let lead = unsafe {
             if !self.ends.is_whole(memory.sub(END), END) {
@@ -127,7 +127,7 @@ impl Hardened {
             complain("written before the beginning", memory);
         }
         let bytes = pages * heap.span.page_bytes();
-        Inner { start, bytes, lead }
+        RunInUse { start, bytes, lead }
     }
 
     /// Returns the bytes that were asked for.

@@ -30,14 +30,14 @@ const RUN_PLACES: usize = 8;
 
 /// A CPU's own.
 #[repr(align(128))]
-struct Row {
+struct CpuRow {
     random: AtomicU64,
     places: [[AtomicPtr<u8>; PLACES]; CLASSES],
 }
 
 /// See the [module](self).
 pub(super) struct Waiting {
-    rows: &'static [Row],
+    rows: &'static [CpuRow],
 }
 
 /// The places of each class, less one: powers of two, so that a mask draws one.
@@ -59,10 +59,10 @@ const fn masks() -> [u8; CLASSES] {
 
 impl Waiting {
     pub(super) fn new(cpus: usize, secret: u64) -> Result<Self, HeapError> {
-        let memory = guarded(cpus * size_of::<Row>())?;
+        let memory = guarded(cpus * size_of::<CpuRow>())?;
         // SAFETY: the mapping is zero, which is a valid row (no memory, no random number yet),
         // begins with a page, is there for ever, and is this value's.
-        let rows: &[Row] = unsafe { core::slice::from_raw_parts(memory.as_ptr().cast(), cpus) };
+        let rows: &[CpuRow] = unsafe { core::slice::from_raw_parts(memory.as_ptr().cast(), cpus) };
         for (cpu, row) in rows.iter().enumerate() {
             // Relaxed, here and below: each row's numbers are its own, and any number serves.
             let seed = secret.wrapping_mul(2 * cpu as u64 + 1);
@@ -95,7 +95,7 @@ impl Waiting {
     }
 }
 
-impl Row {
+impl CpuRow {
     /// A linear congruential generator (Knuth's MMIX), of which the uppermost bits are drawn. Two
     /// threads that draw at once may draw the same.
     #[inline(always)]

@@ -20,12 +20,12 @@ pub(super) const BESIDE: usize = 64;
 /// a compare-and-swap owns the place until `address` is written, and who takes the address out by
 /// one owns it until `bytes` is 0 again.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct Unlisted {
     pub(super) address: AtomicUsize,
     pub(super) bytes: AtomicUsize,
 }
 
-impl Beside {
+impl Unlisted {
     pub(super) const fn new() -> Self {
         Self {
             address: AtomicUsize::new(0),
@@ -69,7 +69,7 @@ impl LargeBlocks {
     }
 
     /// Returns the place beside the table that lists an address.
-    pub(super) fn beside(&self, start: NonNull<u8>) -> Option<&Beside> {
+    pub(super) fn beside(&self, start: NonNull<u8>) -> Option<&Unlisted> {
         let address = start.addr().get();
         // Acquire: pairs with the release in `alloc_beside`.
         let mut places = self.beside.iter();

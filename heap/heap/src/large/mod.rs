@@ -27,7 +27,7 @@ use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
-use lockless_table::{BESIDE, Beside};
+use lockless_table::{BESIDE, Unlisted};
 use piece::Piece;
 use spare::Spare;
 
@@ -56,7 +56,7 @@ pub(crate) struct LargeBlocks {
     moves: AtomicU8,
     /// Where memory may be huge pages, if it is not as in the rest of the process.
     huge: Option<Huge>,
-    beside: [Beside; BESIDE],
+    beside: [Unlisted; BESIDE],
 }
 
 /// So many bytes may be unmapped at once in any case: that takes some hundred microseconds.
@@ -83,7 +83,7 @@ impl LargeBlocks {
             idle: AtomicUsize::new(0),
             moves: AtomicU8::new(assemble::moves::ALLOWED),
             huge: None,
-            beside: [const { Beside::new() }; BESIDE],
+            beside: [const { Unlisted::new() }; BESIDE],
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) const MOST: usize = 256 << 20;
 /// Pieces, the oldest first.
 #[derive(Debug)]
 pub(super) struct Spare {
-    pieces: [Kept; PIECES],
+    pieces: [SpareMapping; PIECES],
     count: usize,
     bytes: usize,
     /// The number of the look that comes next.
@@ -34,7 +34,7 @@ pub(super) struct Spare {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SpareMapping {
     piece: Piece,
     /// The look that was to come when it was put in.
     look: u32,
@@ -44,7 +44,7 @@ impl Spare {
     pub(super) const fn new() -> Self {
         let piece = Piece::NOTHING;
         Self {
-            pieces: [Kept { piece, look: 0 }; PIECES],
+            pieces: [SpareMapping { piece, look: 0 }; PIECES],
             count: 0,
             bytes: 0,
             look: 0,
@@ -93,11 +93,11 @@ impl Spare {
         }
         let look = look.unwrap_or(self.look);
         let younger =
-            |kept: &Kept| self.look.wrapping_sub(kept.look) < self.look.wrapping_sub(look);
+            |kept: &SpareMapping| self.look.wrapping_sub(kept.look) < self.look.wrapping_sub(look);
         let pieces = &self.pieces[..self.count];
         let place = pieces.iter().position(younger).unwrap_or(self.count);
         self.pieces.copy_within(place..self.count, place + 1);
-        self.pieces[place] = Kept { piece, look };
+        self.pieces[place] = SpareMapping { piece, look };
         self.count += 1;
         self.bytes += piece.bytes;
         None
@@ -149,7 +149,7 @@ impl Spare {
     }
 
     fn remove(&mut self, index: usize) -> Piece {
-        let Kept { piece, .. } = self.pieces[index];
+        let SpareMapping { piece, .. } = self.pieces[index];
         self.pieces.copy_within(index + 1..self.count, index);
         self.count -= 1;
         self.bytes -= piece.bytes;

@@ -19,7 +19,7 @@ use crate::messages;
 use crate::messages::print;
 
 use super::profile::Profile;
-use super::writer::{Buffers, NAME_BYTES, Turn};
+use super::writer::{Buffers, NAME_BYTES, WriterTurn};
 use super::{is_nested, sampled};
 
 /// Writes the profile at the end of the process.
@@ -52,7 +52,7 @@ pub fn write_profile(descriptor: i32) -> Result<(), i32> {
     if is_nested(0) {
         return Err(libc::EBUSY);
     }
-    let mut turn = Turn::of(&profile.writer).ok_or(libc::EBUSY)?;
+    let mut turn = WriterTurn::of(&profile.writer).ok_or(libc::EBUSY)?;
     profile.write_to(descriptor, &mut turn.buffers().piece)
 }
 
@@ -194,7 +194,7 @@ impl Profile {
     pub(super) fn write_if_wanted(&self) {
         let is_wanted = || self.writer.is_wanted.load(Ordering::Relaxed);
         while is_wanted()
-            && let Some(mut turn) = Turn::of(&self.writer)
+            && let Some(mut turn) = WriterTurn::of(&self.writer)
             && self.writer.is_wanted.swap(false, Ordering::Relaxed)
         {
             let done = keeping_errno(|| not_cancelled(|| self.write_file(turn.buffers())));

@@ -24,7 +24,7 @@ use crate::instance::{HeapError, for_ever};
 
 use super::countdown::Countdown;
 use super::is_nested;
-use super::report::{Place, Report};
+use super::report::{GuardedAddress, Report};
 use super::stack::{DEPTH, Stack};
 
 /// So many requests can have guarded memory at a time.
@@ -300,7 +300,7 @@ impl Guarded {
 
     fn report(&self, mistake: Mistake, address: usize, here: impl FnOnce(&mut Stack)) {
         let slot = &self.slots[self.slot_near(address)];
-        let place = Place {
+        let place = GuardedAddress {
             address,
             object: slot.address.load(Ordering::Relaxed),
             bytes: slot.bytes.load(Ordering::Relaxed),

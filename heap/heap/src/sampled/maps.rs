@@ -33,13 +33,13 @@ pub(super) fn copy_to(descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
 
 /// A line of it: from where to where, and the file's name, if there is one.
 #[derive(Debug, PartialEq, Eq)]
-struct Line<'t> {
+struct MapsLine<'t> {
     start: usize,
     end: usize,
     file: &'t [u8],
 }
 
-impl<'t> Line<'t> {
+impl<'t> MapsLine<'t> {
     fn parse(line: &'t [u8]) -> Option<Self> {
         let dash = line.iter().position(|&byte| byte == b'-')?;
         let space = line.iter().position(|&byte| byte == b' ')?;
@@ -90,7 +90,7 @@ impl Module {
             let mut begin = 0;
             let end_of_line = |piece: &[u8]| piece.iter().position(|&byte| byte == b'\n');
             while let Some(end) = end_of_line(&self.piece[begin..length]) {
-                let Some(line) = Line::parse(&self.piece[begin..begin + end]) else {
+                let Some(line) = MapsLine::parse(&self.piece[begin..begin + end]) else {
                     return false;
                 };
                 begin += end + 1;
@@ -125,15 +125,18 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let line = b"7f00-7fff r-xp 00001000 fd:01 123      /lib/x y.so (deleted)";
-        let read = Line {
+        let read = MapsLine {
             start: 0x7f00,
             end: 0x7fff,
             file: b"/lib/x y.so (deleted)",
         };
-        assert_eq!(Line::parse(line), Some(read));
-        assert_eq!(Line::parse(b"10-20 rw-p 0 0 0 [heap]").unwrap().file, b"");
-        assert_eq!(Line::parse(b""), None);
-        assert_eq!(Line::parse(b"zz-10 r 0"), None);
+        assert_eq!(MapsLine::parse(line), Some(read));
+        assert_eq!(
+            MapsLine::parse(b"10-20 rw-p 0 0 0 [heap]").unwrap().file,
+            b""
+        );
+        assert_eq!(MapsLine::parse(b""), None);
+        assert_eq!(MapsLine::parse(b"zz-10 r 0"), None);
     }
 
     #[test]

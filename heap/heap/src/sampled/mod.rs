@@ -66,7 +66,7 @@ pub(super) fn sampled() -> Option<&'static Sampled> {
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Sampling {
     /// It is served: it was not its turn, and this CPU had an object at hand.
     Served(NonNull<u8>),
     /// It is one of the many others.
@@ -176,8 +176,8 @@ pub(super) fn write_if_wanted() {
 
 /// To be called when a request has been served, outside the gate.
 #[inline]
-pub(super) fn after(look: Look) {
-    if look == Look::Profiled {
+pub(super) fn after(look: Sampling) {
+    if look == Sampling::Profiled {
         write_if_wanted();
     }
 }
@@ -202,28 +202,28 @@ impl Sampled {
     /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as
     /// by the fast path of `cache`, if an object will do and there is one.
     #[inline]
-    pub(super) fn look(&self, layout: Layout, cache: Option<u8>) -> Look {
+    pub(super) fn look(&self, layout: Layout, cache: Option<u8>) -> Sampling {
         let cpu = self.cpus.cpu();
         if let Some(guarded) = &self.guarded
             && guarded.is_due(cpu, layout)
             && !is_nested(0)
         {
-            return Look::Guarded;
+            return Sampling::Guarded;
         }
         if let Some(profile) = &self.profile
             && profile.is_due(cpu, layout.size())
             && !is_nested(0)
         {
-            return Look::Profiled;
+            return Sampling::Profiled;
         }
         if let Some(cache) = cache
             && !perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
             && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
         {
-            return Look::Served(object);
+            return Sampling::Served(object);
         }
-        Look::Passes
+        Sampling::Passes
     }
 
     /// Serves a request, inside the gate: one for the profile by pages, so that its free is seen,
@@ -233,12 +233,12 @@ impl Sampled {
     pub(super) fn serve(
         &self,
         heap: &'static Heap,
-        (layout, look): (&Layout, Look),
+        (layout, look): (&Layout, Sampling),
         others: impl FnOnce() -> Option<(NonNull<u8>, Contents)>,
     ) -> Option<(NonNull<u8>, Contents)> {
         match (look, &self.guarded) {
-            (Look::Profiled, _) => self.serve_profiled(heap, layout, others),
-            (Look::Guarded, Some(guarded)) => match guarded.allocate(*layout, layout) {
+            (Sampling::Profiled, _) => self.serve_profiled(heap, layout, others),
+            (Sampling::Guarded, Some(guarded)) => match guarded.allocate(*layout, layout) {
                 Some(memory) => Some((memory, Contents::Zeros)),
                 None => others(),
             },

@@ -11,7 +11,7 @@ use super::maps::Module;
 use super::stack::Stack;
 
 /// The memory of the one report.
-struct Memory {
+struct ReportMemory {
     line: [u8; 512],
     length: usize,
     module: Module,
@@ -19,12 +19,12 @@ struct Memory {
 }
 
 /// Invariant `one-report`: who has set `IS_TAKEN` uses the memory; it is never given back.
-struct Shared(UnsafeCell<Memory>);
+struct Shared(UnsafeCell<ReportMemory>);
 
 // SAFETY: by `one-report`.
 unsafe impl Sync for Shared {}
 
-static MEMORY: Shared = Shared(UnsafeCell::new(Memory {
+static MEMORY: Shared = Shared(UnsafeCell::new(ReportMemory {
     line: [0; 512],
     length: 0,
     module: Module::new(),
@@ -35,7 +35,7 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// See the [module](self).
 pub(super) struct Report {
-    memory: &'static mut Memory,
+    memory: &'static mut ReportMemory,
 }
 
 impl Report {
@@ -65,7 +65,7 @@ impl Report {
     }
 }
 
-impl Memory {
+impl ReportMemory {
     fn say(&mut self, what: fmt::Arguments<'_>) {
         let _ = write!(self.line(), "brickyard: {what}");
         self.end_line();
@@ -83,17 +83,17 @@ impl Memory {
                 module,
                 ..
             } = self;
-            let mut rest = Line { line, length };
+            let mut rest = ReportLine { line, length };
             let _ = write!(rest, " {}+{offset:#x}", module.name().escape_ascii());
         }
         self.end_line();
     }
 
     /// Begins a line.
-    fn line(&mut self) -> Line<'_> {
+    fn line(&mut self) -> ReportLine<'_> {
         let Self { line, length, .. } = self;
         *length = 0;
-        Line { line, length }
+        ReportLine { line, length }
     }
 
     fn end_line(&mut self) {
@@ -104,12 +104,12 @@ impl Memory {
 }
 
 /// A line that is being made. What it has no room for is left out.
-struct Line<'m> {
+struct ReportLine<'m> {
     line: &'m mut [u8; 512],
     length: &'m mut usize,
 }
 
-impl Write for Line<'_> {
+impl Write for ReportLine<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = &mut self.line[*self.length..];
         let fits = text.len().min(room.len());
@@ -120,14 +120,14 @@ impl Write for Line<'_> {
 }
 
 /// An address by the object that it is beside or in.
-pub(super) struct Place {
+pub(super) struct GuardedAddress {
     pub(super) address: usize,
     /// 0 if there was never one.
     pub(super) object: usize,
     pub(super) bytes: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for GuardedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &Self {
             address,

@@ -43,9 +43,9 @@ impl Writer {
 }
 
 /// The caller writes as long as this lives.
-pub(super) struct Turn<'w>(&'w Writer);
+pub(super) struct WriterTurn<'w>(&'w Writer);
 
-impl<'w> Turn<'w> {
+impl<'w> WriterTurn<'w> {
     pub(super) fn of(writer: &'w Writer) -> Option<Self> {
         // Acquire: pairs with the release in `drop`.
         let was = writer.is_busy.swap(true, Ordering::Acquire);
@@ -59,7 +59,7 @@ impl<'w> Turn<'w> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `of`.
         self.0.is_busy.store(false, Ordering::Release);

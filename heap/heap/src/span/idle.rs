@@ -133,20 +133,20 @@ fn by_words(page: usize, pages: usize, mut each: impl FnMut(usize, u64)) {
 }
 
 /// Consecutive free blocks that are held for a moment.
-struct Held<'s> {
+struct HeldPages<'s> {
     span: &'s Span,
     first: usize,
     pages: usize,
     /// The number of pages that were idle.
     idle: usize,
-    blocks: [(u32, u8); Held::BLOCKS],
+    blocks: [(u32, u8); HeldPages::BLOCKS],
     count: usize,
     released: usize,
     /// How many calls of the system were made.
     calls: usize,
 }
 
-impl<'s> Held<'s> {
+impl<'s> HeldPages<'s> {
     const BLOCKS: usize = 32;
     /// At most so many pages are held at once.
     const PAGES: usize = 1024;
@@ -570,7 +570,7 @@ impl Span {
         // use.
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
-        let mut held = Held::new(self);
+        let mut held = HeldPages::new(self);
         let mut is_stopped = false;
         for step in 0..blocks.min(limit.blocks) {
             let at = (cursor + step) % blocks;
@@ -608,7 +608,7 @@ impl Span {
     }
 
     /// Releases what is idle in a block of the largest order, until that has cost so much.
-    fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut Held<'_>) {
+    fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut HeldPages<'_>) {
         let pages = self.largest().frames();
         let block = self.block_of(page);
         let mut idle = 0;

@@ -45,7 +45,7 @@ use brickyard_slab::{PageAsk, PageSource};
 
 use huge::HugeCounts;
 pub(crate) use layout::Layout;
-use warm::{Kind, Warm};
+use warm::{Warm, WarmKind};
 
 use crate::huge::Huge;
 
@@ -352,7 +352,7 @@ impl Span {
         }
         if self.guard.is_none()
             && mobility == Mobility::Unmovable
-            && let Some((page, _)) = self.take_warm(Kind::Block, order.frames(), order.frames())
+            && let Some((page, _)) = self.take_warm(WarmKind::Block, order.frames(), order.frames())
         {
             return Some(self.address_of(page));
         }
@@ -417,7 +417,7 @@ unsafe impl PageSource for Span {
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         let page = self.page_of(first);
-        if self.guard.is_none() && self.keep_warm(Kind::Block, page, order.frames()) {
+        if self.guard.is_none() && self.keep_warm(WarmKind::Block, page, order.frames()) {
             return;
         }
         self.now_idle(page, order.frames());

@@ -10,7 +10,7 @@ use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 
 use brickyard_arena::Release;
 
-use super::warm::Kind;
+use super::warm::WarmKind;
 use super::{Contents, RUN_BYTES_MAX, Span};
 
 impl Span {
@@ -54,7 +54,7 @@ impl Span {
             return None;
         }
         let may_be_used = self.guard.is_none();
-        if may_be_used && let Some((page, pages)) = self.take_warm(Kind::Run, pages, align) {
+        if may_be_used && let Some((page, pages)) = self.take_warm(WarmKind::Run, pages, align) {
             // Nothing else changes: it counted as in use.
             return Some(self.begin_warm_run(page, pages));
         }
@@ -159,7 +159,7 @@ impl Span {
         let Some((page, pages)) = self.end_run(first) else {
             return false;
         };
-        if self.guard.is_some() || !self.keep_warm(Kind::Run, page, pages) {
+        if self.guard.is_some() || !self.keep_warm(WarmKind::Run, page, pages) {
             self.give_pages_of_run(page, pages);
             self.release_surplus(pages);
         }

@@ -90,7 +90,7 @@ unsafe impl Sync for Shelf {}
 
 /// What is kept.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum WarmKind {
     /// Pages of a slab: a block.
     Block,
     /// A run.
@@ -98,19 +98,19 @@ pub(super) enum Kind {
 }
 
 impl Lists {
-    const fn list(&mut self, kind: Kind, index: usize) -> &mut u32 {
+    const fn list(&mut self, kind: WarmKind, index: usize) -> &mut u32 {
         match kind {
-            Kind::Block => &mut self.blocks[index],
-            Kind::Run => &mut self.runs[index],
+            WarmKind::Block => &mut self.blocks[index],
+            WarmKind::Run => &mut self.runs[index],
         }
     }
 }
 
 /// Returns the index of the list for so many pages.
-const fn index_of(kind: Kind, pages: usize) -> usize {
+const fn index_of(kind: WarmKind, pages: usize) -> usize {
     match kind {
-        Kind::Block => pages.trailing_zeros() as usize,
-        Kind::Run => list_of(pages),
+        WarmKind::Block => pages.trailing_zeros() as usize,
+        WarmKind::Run => list_of(pages),
     }
 }
 
@@ -202,7 +202,7 @@ impl Span {
     }
 
     /// Keeps pages that have been freed. False if they have to go to the zones.
-    pub(super) fn keep_warm(&self, kind: Kind, page: usize, pages: usize) -> bool {
+    pub(super) fn keep_warm(&self, kind: WarmKind, page: usize, pages: usize) -> bool {
         let (shelf, used) = self.warm.own(self.cpu());
         // Mostly as if the others held as much: so it reads no word that they change all the time.
         let own = shelf.pages();
@@ -218,7 +218,7 @@ impl Span {
         // SAFETY: the lock is held.
         let lists = unsafe { &mut *shelf.lists.get() };
         let index = index_of(kind, pages);
-        if let Kind::Run = kind {
+        if let WarmKind::Run = kind {
             lists.some |= 1 << index;
         }
         let list = lists.list(kind, index);
@@ -241,7 +241,7 @@ impl Span {
     /// and its pages. If that does not begin at a multiple of `align` pages, it stays.
     pub(super) fn take_warm(
         &self,
-        kind: Kind,
+        kind: WarmKind,
         pages: usize,
         align: usize,
     ) -> Option<(usize, usize)> {
@@ -265,7 +265,7 @@ impl Span {
         let (page, taken) = self
             .warm
             .from(self.cpu())
-            .find_map(|shelf| self.pop_warm(shelf, Kind::Run, pages..=PAGES, 1))?;
+            .find_map(|shelf| self.pop_warm(shelf, WarmKind::Run, pages..=PAGES, 1))?;
         if taken > pages {
             self.cool_pages(page + pages, taken - pages);
         }
@@ -278,7 +278,7 @@ impl Span {
     fn pop_warm(
         &self,
         shelf: &Shelf,
-        kind: Kind,
+        kind: WarmKind,
         pages: RangeInclusive<usize>,
         align: usize,
     ) -> Option<(usize, usize)> {
@@ -289,19 +289,19 @@ impl Span {
         // SAFETY: the lock is held.
         let lists = unsafe { &mut *shelf.lists.get() };
         let (index, page, pages) = match kind {
-            Kind::Block => {
+            WarmKind::Block => {
                 let index = index_of(kind, *pages.start());
                 let page = (lists.blocks[index] as usize).checked_sub(1)?;
                 (index, page, *pages.start())
             }
-            Kind::Run => self.shortest(lists, pages)?,
+            WarmKind::Run => self.shortest(lists, pages)?,
         };
         if !page.is_multiple_of(align) {
             return None;
         }
         let list = lists.list(kind, index);
         *list = self.next_warm(page).load(Ordering::Relaxed);
-        if let (Kind::Run, 0) = (kind, *list) {
+        if let (WarmKind::Run, 0) = (kind, *list) {
             lists.some &= !(1 << index);
         }
         shelf.count(0, pages);
@@ -377,16 +377,16 @@ impl Span {
         let found = match lists.some {
             0 => {
                 let order = lists.blocks.iter().rposition(|&first| first != 0);
-                order.map(|order| (Kind::Block, order))
+                order.map(|order| (WarmKind::Block, order))
             }
-            some => Some((Kind::Run, some.trailing_zeros() as usize)),
+            some => Some((WarmKind::Run, some.trailing_zeros() as usize)),
         };
         let Some((kind, index)) = found else {
             return 0;
         };
         let length = |page| match kind {
-            Kind::Block => 1 << index,
-            Kind::Run => self.length_of(index, page),
+            WarmKind::Block => 1 << index,
+            WarmKind::Run => self.length_of(index, page),
         };
         let list = lists.list(kind, index);
         let first = *list;
@@ -400,7 +400,7 @@ impl Span {
             pages += length(page);
         }
         *list = next;
-        if let (Kind::Run, 0) = (kind, next) {
+        if let (WarmKind::Run, 0) = (kind, next) {
             lists.some &= !(1 << index);
         }
         shelf.count(0, pages);

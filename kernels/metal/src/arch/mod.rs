@@ -16,7 +16,7 @@ pub const CPUS: usize = 16;
 
 /// How the kernel ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum Verdict {
     /// All went well.
     Pass,
     /// Something was found.

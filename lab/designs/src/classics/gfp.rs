@@ -1,5 +1,5 @@
-//! How a kernel's request goes about it when memory is short: what its flags say beyond a
-//! [`Request`].
+//! What the flags of a Linux request (`gfp_t`) say of how it goes about it when memory is short,
+//! beyond a [`Request`].
 
 use brickyard::{Context, Request};
 
@@ -19,7 +19,7 @@ pub enum Retry {
 
 /// What the flags of a request say beyond its size, mobility and zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Manner {
+pub struct GfpFlags {
     /// Others wait for it: it may go below the min mark (`__GFP_HIGH`).
     pub high: bool,
     /// It wakes background reclaim (`__GFP_KSWAPD_RECLAIM`).
@@ -30,7 +30,7 @@ pub struct Manner {
     pub retry: Retry,
 }
 
-impl Manner {
+impl GfpFlags {
     /// Returns what is usual in the context of `request`: what can sleep reclaims, what cannot may
     /// use reserves.
     #[must_use]

@@ -7,7 +7,7 @@ use brickyard::sync::SlotAccess;
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, RangeError, Request, Zone};
 
 use crate::classics::bulk::MeterReading;
-use crate::classics::gfp::Manner;
+use crate::classics::gfp::GfpFlags;
 use crate::classics::store::frames::FrameRecord;
 
 /// A zone of any design that the lab measures.
@@ -48,7 +48,7 @@ pub trait LabZone: AnyZone {
     }
 
     /// Takes a block from node `from` if possible, by the design's own way through zones and the
-    /// slow path. By default that is [`Nodes::alloc`], and the manner makes no difference.
+    /// slow path. By default that is [`Nodes::alloc`], and the flags make no difference.
     ///
     /// # Errors
     /// The errors of [`Nodes::alloc`].
@@ -57,7 +57,7 @@ pub trait LabZone: AnyZone {
         nodes: &Nodes<'_, Self, H>,
         from: usize,
         request: &Request,
-        _manner: Manner,
+        _flags: GfpFlags,
     ) -> Result<Frame, AllocError>
     where
         Self: Sized,

@@ -30,7 +30,7 @@ pub mod store;
 mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
-pub use gfp::{Manner, Retry};
+pub use gfp::{GfpFlags, Retry};
 pub use lab_zone::LabZone;
 pub use lock::{Contended, LabLock, LineStart, OwnLine};
 pub use plan::{LabPlan, Placed, Planned};

@@ -39,4 +39,4 @@ pub use slub::Slub2008;
 /// Aligned to a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Line<T>(pub(crate) T);
+pub(crate) struct CacheLine<T>(pub(crate) T);

@@ -13,7 +13,7 @@ pub(crate) struct SlabChain {
 
 /// An end of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ListEnd {
     /// Slabs are taken from here.
     Front,
     /// Slabs here wait longest.
@@ -41,11 +41,11 @@ impl SlabChain {
     }
 
     /// Adds a slab that is on no list.
-    pub(crate) fn add(&self, pages: &Pages<'_>, head: usize, end: End) {
+    pub(crate) fn add(&self, pages: &Pages<'_>, head: usize, end: ListEnd) {
         let (record, this) = (pages.record(head), head as u32 + 1);
         let (prev, next) = match end {
-            End::Front => (0, self.first.get()),
-            End::Back => (self.last.get(), 0),
+            ListEnd::Front => (0, self.first.get()),
+            ListEnd::Back => (self.last.get(), 0),
         };
         record.prev.set(prev);
         record.next.set(next);

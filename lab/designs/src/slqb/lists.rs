@@ -19,7 +19,7 @@ use super::slabs::{SlabList, SlqbNumbers};
 /// them masked; of a node's list, the part that the list lock guards.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub(super) struct Own {
+pub(super) struct OwnPart {
     pub(super) lifo: Chain,
     /// With this many objects in the LIFO the fast path pushes no more: the high-water mark, or 0
     /// where every free takes the slow path.
@@ -37,7 +37,7 @@ pub(super) struct Own {
 }
 
 counts! {
-    /// Counters of a list. Guarded as [`Own`] is.
+    /// Counters of a list. Guarded as [`OwnPart`] is.
     Counts for CacheNumbers {
         /// Allocations on the slow path.
         misses,
@@ -55,7 +55,7 @@ counts! {
 }
 
 counts! {
-    /// Counters of an outgoing queue. Guarded as [`Own`] is.
+    /// Counters of an outgoing queue. Guarded as [`OwnPart`] is.
     OutgoingCounts for CacheNumbers {
         /// Objects that went into the queue, or straight to their list.
         remote_frees,
@@ -67,7 +67,7 @@ counts! {
     MoreOutgoing for SlqbNumbers { outgoing_flushes, outgoing_flushed, }
 }
 
-impl Own {
+impl OwnPart {
     /// Resets it for a new cache.
     pub(super) fn begin(&self, limit: u32, link: usize) {
         self.lifo.set(ObjectList::EMPTY);
@@ -95,7 +95,7 @@ impl Own {
     }
 }
 
-/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`Own`] is.
+/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`OwnPart`] is.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {
@@ -128,19 +128,19 @@ impl Outgoing {
 #[repr(C)]
 pub(super) struct List<K> {
     /// Guarded by the page lock.
-    pub(super) slabs: Line<Locked<K, SlabList>>,
+    pub(super) slabs: CacheLine<Locked<K, SlabList>>,
     pub(super) incoming: Incoming<K>,
 }
 
 /// Aligned to a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Line<T>(pub(super) T);
+pub(super) struct CacheLine<T>(pub(super) T);
 
 impl<K: RawLock> List<K> {
     fn new() -> Self {
         Self {
-            slabs: Line(Locked::new(SlabList::default())),
+            slabs: CacheLine(Locked::new(SlabList::default())),
             incoming: Incoming::default(),
         }
     }
@@ -164,7 +164,7 @@ impl<K: RawLock> List<K> {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct CpuState<K> {
-    pub(super) own: Own,
+    pub(super) own: OwnPart,
     pub(super) outgoing: Outgoing,
     pub(super) list: List<K>,
 }
@@ -174,7 +174,7 @@ pub(super) struct CpuState<K> {
 #[repr(C)]
 pub(super) struct NodeState<K> {
     /// Guarded by the list lock.
-    pub(super) own: Line<Locked<K, Own>>,
+    pub(super) own: CacheLine<Locked<K, OwnPart>>,
     pub(super) list: List<K>,
 }
 
@@ -188,7 +188,7 @@ const _: () = {
 impl<K: RawLock> CpuState<K> {
     pub(super) fn new() -> Self {
         Self {
-            own: Own::default(),
+            own: OwnPart::default(),
             outgoing: Outgoing::default(),
             list: List::new(),
         }
@@ -198,17 +198,17 @@ impl<K: RawLock> CpuState<K> {
 impl<K: RawLock> NodeState<K> {
     pub(super) fn new() -> Self {
         Self {
-            own: Line(Locked::new(Own::default())),
+            own: CacheLine(Locked::new(OwnPart::default())),
             list: List::new(),
         }
     }
 }
 
-/// A list whose [`Own`] part the caller may use: its own CPU's, or a node's whose list lock it
+/// A list whose [`OwnPart`] part the caller may use: its own CPU's, or a node's whose list lock it
 /// holds.
 #[derive(Debug)]
 pub(super) struct HeldList<'a, K> {
-    pub(super) own: &'a Own,
+    pub(super) own: &'a OwnPart,
     /// Only a CPU has one.
     pub(super) outgoing: Option<&'a Outgoing>,
     pub(super) list: &'a List<K>,

@@ -10,7 +10,7 @@ use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::links::{FreePointers, ObjectLinks, link_of};
-use super::lists::{CpuState, HeldList, NodeState, Outgoing, Own};
+use super::lists::{CpuState, HeldList, NodeState, Outgoing, OwnPart};
 use super::parameters::Marks;
 use super::queue::{Broken, ObjectList};
 use super::slabs::owner_of;
@@ -108,7 +108,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     ) -> Option<R> {
         let backend = self.backend();
         let state: &'a NodeState<K> = self.slqb.node(node, self.info().id)?;
-        let own: Held<'_, K, Own> = state.own.0.lock(|| backend.relax());
+        let own: Held<'_, K, OwnPart> = state.own.0.lock(|| backend.relax());
         let held = HeldList {
             own: &own,
             outgoing: None,

@@ -30,7 +30,7 @@ use brickyard::{
 use brickyard_designs::classics::linux::{
     self, Burst, Choice, Course, Mode, Rights, Search, Sizes, V6_12, V6_18, Version, Way,
 };
-use brickyard_designs::classics::{LabLock, LabPlan, LabZone, Manner, Planned, Retry};
+use brickyard_designs::classics::{GfpFlags, LabLock, LabPlan, LabZone, Planned, Retry};
 
 use crate::classics::support::{
     Cpus, MOVABLE, UNMOVABLE, ZoneLock, blocks_of, frame, free_of, leaked, list_of, request, sound,
@@ -194,18 +194,18 @@ fn free_by_order<V: Version, A: SlotAccess>(zone: &Zone<V, A>, kind: MigrateType
     core::array::from_fn(|order| table[order][kind.index()])
 }
 
-/// Takes a block as Linux does, in the usual manner.
+/// Takes a block as Linux does, in the usual flags.
 fn alloc<V: Version, A: SlotAccess>(zones: &[Zone<V, A>], request: &Request) -> Option<usize> {
-    alloc_in(zones, request, Manner::of(request))
+    alloc_in(zones, request, GfpFlags::of(request))
 }
 
 fn alloc_in<V: Version, A: SlotAccess>(
     zones: &[Zone<V, A>],
     request: &Request,
-    manner: Manner,
+    flags: GfpFlags,
 ) -> Option<usize> {
     let nodes = [Node::new(0, zones)];
     let nodes = Nodes::new(&nodes);
-    let taken = Zone::alloc_from(&nodes, 0, request, manner);
+    let taken = Zone::alloc_from(&nodes, 0, request, flags);
     taken.ok().map(Frame::number)
 }

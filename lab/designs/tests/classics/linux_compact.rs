@@ -17,7 +17,7 @@ use brickyard::sync::Exclusive;
 use brickyard::watermark::{Mark, Marks};
 use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Mobility, Order, Request, ZoneKind};
 use brickyard_designs::classics::linux::{self, Priority, V6_12};
-use brickyard_designs::classics::{LabPlan, LabZone, Manner, Planned, Retry};
+use brickyard_designs::classics::{GfpFlags, LabPlan, LabZone, Planned, Retry};
 
 use support::{
     Cpus, Dice, MOVABLE, UNMOVABLE, ZoneLock, assert_no_lock_held, frame, leaked, request, small,

@@ -9,7 +9,7 @@ use brickyard_results::{Interval, Summary, bootstrap_each};
 use brickyard_run::Dice;
 
 /// The samples of a line, all above 0: for each library its rounds.
-pub(super) type Line<'r> = Vec<&'r [f64]>;
+pub(super) type TaskLine<'r> = Vec<&'r [f64]>;
 
 /// The seed of the draws: the same samples have the same intervals.
 const SEED: u64 = 1;
@@ -24,7 +24,7 @@ pub(super) struct Mean {
 }
 
 /// Returns the mean of each library, by the medians. All lines have the same libraries.
-pub(super) fn means(lines: &[Line<'_>]) -> Vec<Mean> {
+pub(super) fn means(lines: &[TaskLine<'_>]) -> Vec<Mean> {
     let several = lines.iter().any(|line| rounds(line) > 1);
     let intervals = several.then(|| {
         bootstrap_each(SEED, |dice| {
@@ -42,7 +42,7 @@ pub(super) fn means(lines: &[Line<'_>]) -> Vec<Mean> {
 }
 
 /// Returns the mean of each library, by its fastest rounds.
-pub(super) fn fastest(lines: &[Line<'_>]) -> Vec<f64> {
+pub(super) fn fastest(lines: &[TaskLine<'_>]) -> Vec<f64> {
     of(lines, |samples| least(samples))
 }
 
@@ -63,12 +63,12 @@ fn of<S>(lines: &[Vec<S>], value: impl Fn(&S) -> f64) -> Vec<f64> {
 }
 
 /// Returns how many rounds all libraries of a line have.
-fn rounds(line: &Line<'_>) -> usize {
+fn rounds(line: &TaskLine<'_>) -> usize {
     line.iter().map(|samples| samples.len()).min().unwrap_or(0)
 }
 
 /// Draws as many rounds as there are, the same for all libraries.
-fn draw(line: &Line<'_>, dice: &mut Dice) -> Vec<Vec<f64>> {
+fn draw(line: &TaskLine<'_>, dice: &mut Dice) -> Vec<Vec<f64>> {
     let rounds = rounds(line);
     let drawn: Vec<usize> = (0..rounds)
         .map(|_| dice.below(rounds as u64) as usize)
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_of_all_lines_and_one_round_has_no_interval() {
-        let lines: [Line<'_>; 2] = [vec![&[1.0], &[4.0]], vec![&[4.0], &[4.0]]];
+        let lines: [TaskLine<'_>; 2] = [vec![&[1.0], &[4.0]], vec![&[4.0], &[4.0]]];
         let alone = |ratio| Mean {
             ratio,
             interval: None,

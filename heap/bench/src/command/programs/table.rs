@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use brickyard_results::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
 
-use super::means::{Line, Mean, fastest, means};
+use super::means::{Mean, TaskLine, fastest, means};
 
 /// The metrics whose ratios have a geometric mean: of the others a value may be 0 or below.
 const WITH_A_MEAN: [&str; 6] = ["time", "cpu", "peak", "settled", "start-time", "start-cpu"];
@@ -16,7 +16,7 @@ const TIMES: [&str; 4] = ["time", "cpu", "start-time", "start-cpu"];
 
 /// A cell.
 #[derive(Debug, Clone, Copy)]
-struct Cell<'r> {
+struct TableCell<'r> {
     median: f64,
     interval: MedianInterval,
     samples: &'r [f64],
@@ -42,9 +42,9 @@ pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
         let mut labels = vec![format!("{metric}, {unit}")];
         // The texts of each line's cells.
         let mut lines: Vec<Vec<[String; 3]>> = Vec::new();
-        let mut of_means: Vec<Line<'_>> = Vec::new();
+        let mut of_means: Vec<TaskLine<'_>> = Vec::new();
         for task in tasks(results, metric) {
-            let cells: Vec<Option<Cell<'_>>> = configs
+            let cells: Vec<Option<TableCell<'_>>> = configs
                 .iter()
                 .map(|config| cell(results, config, task, metric))
                 .collect();
@@ -57,7 +57,7 @@ pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
                     .map(|(cell, ratio)| texts(cell.as_ref(), *ratio))
                     .collect(),
             );
-            let samples: Line<'_> = cells.iter().flatten().map(|cell| cell.samples).collect();
+            let samples: TaskLine<'_> = cells.iter().flatten().map(|cell| cell.samples).collect();
             // A single 0 has no ratio either.
             let has_zero = samples
                 .iter()
@@ -96,7 +96,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn note(&mut self, cell: &Cell<'_>) {
+    fn note(&mut self, cell: &TableCell<'_>) {
         let runs = cell.samples.len();
         let first = self.most == 0;
         self.least = if first { runs } else { self.least.min(runs) };
@@ -155,12 +155,12 @@ fn tasks<'r>(results: &'r Results, metric: &str) -> Vec<&'r str> {
     tasks
 }
 
-fn cell<'r>(results: &'r Results, config: &str, task: &str, metric: &str) -> Option<Cell<'r>> {
+fn cell<'r>(results: &'r Results, config: &str, task: &str, metric: &str) -> Option<TableCell<'r>> {
     let is_it = |row: &&Row| {
         row.config() == config && row.workload() == task && row.metric().name == metric
     };
     let samples = results.rows().iter().find(is_it)?.samples();
-    Some(Cell {
+    Some(TableCell {
         median: Summary::of(samples).ok()?.median()?,
         interval: MedianInterval::of(samples)?,
         samples,
@@ -168,17 +168,17 @@ fn cell<'r>(results: &'r Results, config: &str, task: &str, metric: &str) -> Opt
 }
 
 /// Returns the ratio of each cell to the smallest; none where ratios mean nothing.
-fn of_the_best(cells: &[Option<Cell<'_>>], have_ratios: bool) -> Vec<Option<f64>> {
+fn of_the_best(cells: &[Option<TableCell<'_>>], have_ratios: bool) -> Vec<Option<f64>> {
     let medians = cells.iter().flatten().map(|cell| cell.median);
     let best = medians.fold(f64::INFINITY, f64::min);
-    let ratio = |cell: &Cell<'_>| cell.median / best;
+    let ratio = |cell: &TableCell<'_>| cell.median / best;
     let all = cells.iter().map(|cell| cell.as_ref().map(ratio));
     all.map(|ratio| ratio.filter(|_| have_ratios && best > 0.0))
         .collect()
 }
 
 /// Returns the texts of a cell: the median, the interval, the ratio.
-fn texts(cell: Option<&Cell<'_>>, ratio: Option<f64>) -> [String; 3] {
+fn texts(cell: Option<&TableCell<'_>>, ratio: Option<f64>) -> [String; 3] {
     let Some(cell) = cell else {
         return ["-".into(), String::new(), String::new()];
     };

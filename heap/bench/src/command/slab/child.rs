@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::slab::contestant::heap;
 use crate::slab::preload;
 use crate::slab::turn::{HeapPeer, HeapTurn};
-use crate::slab::work::{Work, Workload};
+use crate::slab::work::{SlabWork, Workload};
 use anyhow::Context;
 use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
@@ -58,7 +58,7 @@ impl SlabTurn {
         }
         let name = &self.heap;
         let heap = heap(name, peers).with_context(|| format!("there is no heap {name:?}"))?;
-        let work = Work {
+        let work = SlabWork {
             workload: self.workload,
             threads: self.threads,
             batch: self.batch,

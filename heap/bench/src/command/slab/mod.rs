@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::slab::baseline::MOST_BYTES;
 use crate::slab::turn::HeapPeer;
-use crate::slab::work::{Work, Workload};
+use crate::slab::work::{SlabWork, Workload};
 use crate::slab::{Slab as Measurement, instructions};
 use anyhow::bail;
 use brickyard_measure::choice::Choice;
@@ -166,10 +166,10 @@ impl Slab {
     }
 
     /// Returns every workload with its parameters, in the order of the rows.
-    fn works(&self) -> Result<Vec<Work>, Misuse> {
+    fn works(&self) -> Result<Vec<SlabWork>, Misuse> {
         let mut works = Vec::new();
         for &workload in &self.workload {
-            let work = Work {
+            let work = SlabWork {
                 workload,
                 threads: 1,
                 batch: 1,
@@ -178,21 +178,24 @@ impl Slab {
                 sample_us: self.sample_us,
                 clock: self.clock,
             };
-            let threads = self.threads.iter().map(|&threads| Work { threads, ..work });
-            let sizes = self.size.iter().map(|&size| Work { size, ..work });
+            let threads = self
+                .threads
+                .iter()
+                .map(|&threads| SlabWork { threads, ..work });
+            let sizes = self.size.iter().map(|&size| SlabWork { size, ..work });
             match workload {
                 Workload::Socket => works.extend(threads),
                 Workload::Local => works.extend(sizes.flat_map(|of_size| {
                     let batches = (0..usize::BITS).map(|shift| 1 << shift);
                     let batches = batches.take_while(|&batch| batch <= self.max_batch);
-                    batches.map(move |batch| Work { batch, ..of_size })
+                    batches.map(move |batch| SlabWork { batch, ..of_size })
                 })),
                 Workload::Remote | Workload::Tail | Workload::Hits => works.extend(sizes),
                 Workload::Swap => {
                     let swapping = threads.filter(|work| work.threads > 1);
                     works.extend(swapping.flat_map(|of_threads| {
                         let sizes = self.size.iter();
-                        sizes.map(move |&size| Work { size, ..of_threads })
+                        sizes.map(move |&size| SlabWork { size, ..of_threads })
                     }));
                 }
                 Workload::Producers | Workload::Refill | Workload::Giveback => works.push(work),
@@ -208,7 +211,7 @@ impl Slab {
     }
 
     /// Fails if there is too little memory for the live memory of the workloads.
-    fn fits(&self, works: &[Work]) -> Result<(), Misuse> {
+    fn fits(&self, works: &[SlabWork]) -> Result<(), Misuse> {
         let about_memory = works.iter().filter(|work| work.workload.is_about_memory());
         let Some(most) = about_memory.map(|work| work.live).max() else {
             return Ok(());

@@ -25,7 +25,7 @@ pub(super) fn choose(
     peers: &[&'static dyn HeapPeer],
 ) -> Result<Chosen, Misuse> {
     let mut chosen = Chosen::default();
-    let given: Vec<Given> = preload
+    let given: Vec<NamedLibrary> = preload
         .iter()
         .map(|text| given(text))
         .collect::<Result<_, _>>()?;
@@ -81,14 +81,14 @@ impl Chosen {
 
 /// A library that the user gives: its name, and its path or why it cannot be found.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct NamedLibrary {
     pub(crate) name: String,
     pub(crate) library: Result<PathBuf, String>,
 }
 
 /// Parses a value of `--preload`: `NAME=PATH`, or a known name. A path that does not exist is wrong
 /// usage; a known library that is not installed is not.
-fn given(text: &str) -> Result<Given, Misuse> {
+fn given(text: &str) -> Result<NamedLibrary, Misuse> {
     if let Some((name, path)) = text.split_once('=') {
         let usable = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == ',');
         if !usable {
@@ -101,7 +101,7 @@ fn given(text: &str) -> Result<Given, Misuse> {
                 "--preload {text}: {path}: {error}; give the path of a shared library"
             ))
         })?;
-        return Ok(Given {
+        return Ok(NamedLibrary {
             name: name.into(),
             library: Ok(library),
         });
@@ -112,7 +112,7 @@ fn given(text: &str) -> Result<Given, Misuse> {
             KNOWN.join(", ")
         )));
     }
-    Ok(Given {
+    Ok(NamedLibrary {
         name: text.into(),
         library: find(text),
     })

@@ -8,7 +8,7 @@ use super::empty_table;
 use crate::loads::block::Block;
 use crate::loads::sizes::halving;
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The places of a thread, of which the first sixty-fourth has half of the visits.
 const PLACES: usize = 1 << 14;
@@ -17,9 +17,9 @@ const BUSY: usize = PLACES / 64;
 /// Visits to places of all threads.
 const VISITS: u64 = 24_000_000;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let visits = work.share(VISITS);
-    Done::of(crew(work.threads, |thread| {
+    LoadResult::of(crew(work.threads, |thread| {
         let mut dice = Dice::new(thread as u64);
         let mut places = empty_table(PLACES);
         let mut operations = 0;

@@ -14,7 +14,7 @@ use brickyard_run::Dice;
 use super::{empty_table, locked};
 use crate::loads::block::{Block, wrong};
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 const BYTES: usize = 8;
 
@@ -24,21 +24,21 @@ const BLOCKS: u64 = 10_000;
 /// How often each byte of a block is written.
 const WRITES: usize = 25_000;
 
-pub(crate) fn scratch(work: &Work) -> Done {
+pub(crate) fn scratch(work: &LoadTask) -> LoadResult {
     let mut dice = Dice::new(1);
     let mut given = empty_table(work.threads);
     given.fill_with(|| Some(Block::new(BYTES, &mut dice)));
     let done = write(work, &Mutex::new(given));
-    Done::of(done.operations + work.threads as u64)
+    LoadResult::of(done.operations + work.threads as u64)
 }
 
-pub(crate) fn thrash(work: &Work) -> Done {
+pub(crate) fn thrash(work: &LoadTask) -> LoadResult {
     write(work, &Mutex::new(empty_table(work.threads)))
 }
 
-fn write(work: &Work, given: &Mutex<Vec<Option<Block>>>) -> Done {
+fn write(work: &LoadTask, given: &Mutex<Vec<Option<Block>>>) -> LoadResult {
     let blocks = work.share(BLOCKS);
-    Done::of(crew(work.threads, |thread| {
+    LoadResult::of(crew(work.threads, |thread| {
         let own = locked(given)[thread].take();
         drop(own);
         for _ in 0..blocks {

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::loads::block::wrong;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 const STEPS: u64 = 8_000_000;
 
@@ -120,7 +120,7 @@ impl Drop for Number {
     }
 }
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let added = Number::from(ADDED);
     let mut kept: Vec<Option<Number>> = core::iter::repeat_with(|| None).take(KEPT).collect();
     let (mut number, mut expected) = (Number::from(3), 3_u128);
@@ -139,7 +139,7 @@ pub(crate) fn run(work: &Work) -> Done {
             .map_or(0, |&digit| digit as usize % KEPT);
         kept[place] = Some(core::mem::replace(&mut number, next));
     }
-    Done::of(number.operations)
+    LoadResult::of(number.operations)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::empty_table;
 use crate::loads::block::Block;
 use crate::loads::sizes::inverse_square;
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The sizes and numbers of blocks of malloc-simple.
 const SIZES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -19,7 +19,7 @@ const COUNTS: [usize; 4] = [25, 100, 400, 1600];
 /// How many blocks of each size and number are allocated.
 const BLOCKS: u64 = 150_000;
 
-pub(crate) fn simple(work: &Work) -> Done {
+pub(crate) fn simple(work: &LoadTask) -> LoadResult {
     let mut dice = Dice::new(1);
     let mut live = Vec::with_capacity(COUNTS[COUNTS.len() - 1]);
     let mut operations = 0;
@@ -32,7 +32,7 @@ pub(crate) fn simple(work: &Work) -> Done {
             }
         }
     }
-    Done::of(operations)
+    LoadResult::of(operations)
 }
 
 /// The live blocks of a thread of malloc-thread.
@@ -44,9 +44,9 @@ const DRAWN: usize = 8192;
 /// Replacements of all threads.
 const REPLACED: u64 = 25_000_000;
 
-pub(crate) fn thread(work: &Work) -> Done {
+pub(crate) fn thread(work: &LoadTask) -> LoadResult {
     let each = work.share(REPLACED);
-    Done::of(crew(work.threads, |thread| {
+    LoadResult::of(crew(work.threads, |thread| {
         let mut dice = Dice::new(thread as u64);
         let sizes: Vec<usize> = (0..DRAWN)
             .map(|_| inverse_square(&mut dice, 4, 32 << 10))

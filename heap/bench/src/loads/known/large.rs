@@ -6,7 +6,7 @@ use brickyard_run::Dice;
 use super::empty_table;
 use crate::loads::block::Block;
 use crate::loads::sizes::uniform;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 const SIZES: (usize, usize) = (5 << 20, 25 << 20);
 
@@ -15,7 +15,7 @@ const PLACES: usize = 12;
 
 const REPLACED: u64 = 200;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let mut dice = Dice::new(1);
     let mut places = empty_table(PLACES);
     let replaced = work.part(REPLACED);
@@ -24,5 +24,5 @@ pub(crate) fn run(work: &Work) -> Done {
         *place = None;
         *place = Some(Block::new(uniform(&mut dice, SIZES.0, SIZES.1), &mut dice));
     }
-    Done::of(replaced)
+    LoadResult::of(replaced)
 }

@@ -10,7 +10,7 @@ use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::uniform;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The blocks of a table.
 const PLACES: usize = 5000;
@@ -30,7 +30,7 @@ struct Table {
     generations_left: u64,
 }
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let operations = AtomicU64::new(0);
     let each = (work.share(REPLACED) / GENERATIONS).max(1);
     let mut dice = Dice::new(4141);
@@ -53,7 +53,7 @@ pub(crate) fn run(work: &Work) -> Done {
             scope.spawn(move || serve(scope, table, each, operations));
         }
     });
-    Done::of(operations.into_inner())
+    LoadResult::of(operations.into_inner())
 }
 
 fn block(dice: &mut Dice) -> Block {

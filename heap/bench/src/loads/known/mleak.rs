@@ -8,7 +8,7 @@ use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::logarithmic;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// How many threads begin and end.
 const THREADS: u64 = 4000;
@@ -16,7 +16,7 @@ const THREADS: u64 = 4000;
 /// The blocks of each.
 const BLOCKS: u64 = 500;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let rounds = work.share(THREADS);
     for round in 0..rounds {
         thread::scope(|scope| {
@@ -34,7 +34,7 @@ pub(crate) fn run(work: &Work) -> Done {
             }
         });
     }
-    Done::of(rounds * work.threads as u64 * BLOCKS)
+    LoadResult::of(rounds * work.threads as u64 * BLOCKS)
 }
 
 /// Allocates blocks, frees every other, and returns the rest.

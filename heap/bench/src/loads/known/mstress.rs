@@ -10,7 +10,7 @@ use brickyard_run::Dice;
 use super::locked;
 use crate::loads::block::Block;
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The places of the shared table.
 const SHARED: usize = 1000;
@@ -23,7 +23,7 @@ const ALLOCATED: u64 = 9_000_000;
 /// One place of the shared table.
 type Place = Mutex<Option<Block>>;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let shared: Vec<Place> = (0..SHARED).map(|_| Place::default()).collect();
     let phases = work.part(PHASES);
     let of_a_phase = work.share(ALLOCATED) / phases + 1;
@@ -43,7 +43,7 @@ pub(crate) fn run(work: &Work) -> Done {
             }
         }
     }
-    Done::of(operations)
+    LoadResult::of(operations)
 }
 
 fn serve(shared: &[Place], allocations: u64, dice: &mut Dice) {

@@ -8,7 +8,7 @@ use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::logarithmic;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The live bytes after each filling.
 const LIVE: u64 = 192 << 20;
@@ -19,7 +19,7 @@ const SIZES: [(usize, usize); 4] = [(16, 512), (512, 8192), (24, 1024), (2048, 3
 /// Less than the mean size of any filling.
 const MEAN_LEAST: usize = 100;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let most = work.part(LIVE) as usize;
     let mut dice = Dice::new(1);
     // So that it never moves: no more blocks than this fit into the live bytes.
@@ -37,7 +37,7 @@ pub(crate) fn run(work: &Work) -> Done {
         most_live = most_live.max(live + blocks.len() * size_of::<Block>());
         kill(&mut blocks, &mut live, &mut dice);
     }
-    Done {
+    LoadResult {
         operations,
         live: Some(most_live as u64),
     }

@@ -9,7 +9,7 @@ use super::{Inbox, locked};
 use crate::loads::block::Block;
 use crate::loads::sizes::falling;
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 /// The blocks of a thread, in rows of a hundred.
 const ROWS: usize = 10;
@@ -21,18 +21,18 @@ const WAITING: usize = 16;
 /// Rows of all threads.
 const EXCHANGED: u64 = 48_000;
 
-pub(crate) fn usual(work: &Work) -> Done {
+pub(crate) fn usual(work: &LoadTask) -> LoadResult {
     run(work, 16_000, EXCHANGED)
 }
 
-pub(crate) fn large(work: &Work) -> Done {
+pub(crate) fn large(work: &LoadTask) -> LoadResult {
     run(work, 128 << 10, EXCHANGED / 12)
 }
 
-fn run(work: &Work, most: usize, rows: u64) -> Done {
+fn run(work: &LoadTask, most: usize, rows: u64) -> LoadResult {
     let inboxes: Vec<Inbox> = (0..work.threads).map(|_| Inbox::default()).collect();
     let each = work.share(rows);
-    Done::of(crew(work.threads, |thread| {
+    LoadResult::of(crew(work.threads, |thread| {
         let mut dice = Dice::new(thread as u64);
         let mut table: Vec<Vec<Block>> = (0..ROWS).map(|_| Vec::with_capacity(ROW)).collect();
         for turn in 0..each {

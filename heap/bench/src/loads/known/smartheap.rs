@@ -8,7 +8,7 @@ use brickyard_run::Dice;
 use super::{Inbox, locked};
 use crate::loads::block::Block;
 use crate::loads::threads::crew;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 const SIZES: (usize, usize) = (8, 1000);
 
@@ -24,7 +24,7 @@ const ROUNDS: u64 = 900;
 /// One block in so many of a run is freed only at the end of the next round.
 const LATER: usize = 3;
 
-pub(crate) fn six(work: &Work) -> Done {
+pub(crate) fn six(work: &LoadTask) -> LoadResult {
     let mut dice = Dice::new(6);
     let mut later = Vec::new();
     let mut operations = 0;
@@ -33,13 +33,13 @@ pub(crate) fn six(work: &Work) -> Done {
         free_in_order(core::mem::replace(&mut later, rest));
     }
     free_in_order(later);
-    Done::of(operations)
+    LoadResult::of(operations)
 }
 
-pub(crate) fn eight(work: &Work) -> Done {
+pub(crate) fn eight(work: &LoadTask) -> LoadResult {
     let inboxes: Vec<Inbox> = (0..work.threads).map(|_| Inbox::default()).collect();
     let rounds = work.share(ROUNDS);
-    Done::of(crew(work.threads, |thread| {
+    LoadResult::of(crew(work.threads, |thread| {
         let mut dice = Dice::new(thread as u64);
         let mut operations = 0;
         for _ in 0..rounds {

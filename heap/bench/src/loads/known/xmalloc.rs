@@ -9,7 +9,7 @@ use brickyard_run::Dice;
 
 use super::locked;
 use crate::loads::block::Block;
-use crate::loads::work::{Done, Work};
+use crate::loads::work::{LoadResult, LoadTask};
 
 const BYTES: usize = 64;
 
@@ -22,7 +22,7 @@ const WAITING: usize = 16;
 /// Batches of all threads.
 const BATCHES: u64 = 12_000;
 
-pub(crate) fn run(work: &Work) -> Done {
+pub(crate) fn run(work: &LoadTask) -> LoadResult {
     let pairs = (work.threads / 2).max(1);
     let batches = (work.part(BATCHES) / pairs as u64).max(1);
     let (sender, receiver) = sync_channel(WAITING);
@@ -36,7 +36,7 @@ pub(crate) fn run(work: &Work) -> Done {
         }
         drop(sender);
     });
-    Done::of(pairs as u64 * batches * BATCH as u64)
+    LoadResult::of(pairs as u64 * batches * BATCH as u64)
 }
 
 fn produce(number: u64, batches: u64, to: &SyncSender<Vec<Block>>) {

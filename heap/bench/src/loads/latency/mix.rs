@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use brickyard_run::Dice;
 
 use super::record::Record;
-use super::{Kind, Step};
+use super::{BlockKind, Timed};
 use crate::loads::block::wrong;
 use crate::loads::sizes::{halving, logarithmic, uniform};
 
@@ -42,17 +42,17 @@ const PAGE: usize = 4096;
 ///
 /// Invariant `one-holder`: it is in one place, or in the hands of one thread, which may free it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Held(NonNull<u8>);
+struct MixBlock(NonNull<u8>);
 
 const KIND_MASK: usize = 15;
 
-impl Held {
-    fn new(memory: NonNull<u8>, kind: Kind) -> Self {
+impl MixBlock {
+    fn new(memory: NonNull<u8>, kind: BlockKind) -> Self {
         Self(memory.map_addr(|address| address | kind as usize))
     }
 
-    fn parts(self) -> (*mut u8, Kind) {
-        let kind = Kind::ALL[self.0.addr().get() & KIND_MASK];
+    fn parts(self) -> (*mut u8, BlockKind) {
+        let kind = BlockKind::ALL[self.0.addr().get() & KIND_MASK];
         (
             self.0.as_ptr().map_addr(|address| address & !KIND_MASK),
             kind,
@@ -60,7 +60,7 @@ impl Held {
     }
 }
 
-type Place = Option<Held>;
+type Place = Option<MixBlock>;
 
 /// The table through which threads hand blocks to each other.
 #[derive(Debug)]
@@ -72,17 +72,17 @@ impl Shared {
     }
 
     /// Puts a block in a place, and takes what was there.
-    fn swap(&self, place: usize, block: Held) -> Place {
+    fn swap(&self, place: usize, block: MixBlock) -> Place {
         // AcqRel: the thread that takes the block, by another swap, sees what was written to it.
         let before = self.0[place].swap(block.0.as_ptr(), Ordering::AcqRel);
-        NonNull::new(before).map(Held)
+        NonNull::new(before).map(MixBlock)
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         for place in &mut self.0 {
-            free(NonNull::new(*place.get_mut()).map(Held));
+            free(NonNull::new(*place.get_mut()).map(MixBlock));
         }
     }
 }
@@ -145,27 +145,27 @@ impl<'s> Mix<'s> {
         release(before, record);
     }
 
-    fn draw(&mut self) -> (Kind, usize) {
+    fn draw(&mut self) -> (BlockKind, usize) {
         let dice = &mut self.dice;
         if dice.chance(A_LARGE) {
-            return (Kind::Large, uniform(dice, LARGE.0, LARGE.1));
+            return (BlockKind::Large, uniform(dice, LARGE.0, LARGE.1));
         }
         if dice.chance(A_MEDIUM) {
-            return (Kind::Medium, logarithmic(dice, MEDIUM.0, MEDIUM.1));
+            return (BlockKind::Medium, logarithmic(dice, MEDIUM.0, MEDIUM.1));
         }
-        (Kind::Small, halving(dice, SMALL.0, SMALL.1))
+        (BlockKind::Small, halving(dice, SMALL.0, SMALL.1))
     }
 
     /// Returns the place of a new block.
-    fn place(&mut self, kind: Kind) -> &mut Place {
+    fn place(&mut self, kind: BlockKind) -> &mut Place {
         let lives_shortly = self.dice.chance(2);
         let places = match kind {
-            Kind::Small if lives_shortly => {
+            BlockKind::Small if lives_shortly => {
                 return &mut self.short[self.allocations as usize % SHORT];
             }
-            Kind::Small => &mut self.long,
-            Kind::Medium => &mut self.medium,
-            Kind::Large => &mut self.large,
+            BlockKind::Small => &mut self.long,
+            BlockKind::Medium => &mut self.medium,
+            BlockKind::Large => &mut self.large,
         };
         let which = self.dice.below(places.len() as u64) as usize;
         &mut places[which]
@@ -191,11 +191,11 @@ impl Drop for Mix<'_> {
 }
 
 #[inline(always)]
-fn allocate(kind: Kind, bytes: usize, record: &mut Record) -> Held {
+fn allocate(kind: BlockKind, bytes: usize, record: &mut Record) -> MixBlock {
     let begun = record.now();
     // SAFETY: any size may be asked for.
     let memory: *mut u8 = unsafe { libc::malloc(bytes) }.cast();
-    record.add(kind, Step::Malloc, begun);
+    record.add(kind, Timed::Malloc, begun);
     let Some(memory) = NonNull::new(memory) else {
         wrong(format_args!("an allocation of {bytes} bytes failed"));
     };
@@ -204,8 +204,8 @@ fn allocate(kind: Kind, bytes: usize, record: &mut Record) -> Held {
         // SAFETY: the block has so many bytes. Volatile: nobody reads it.
         unsafe { memory.add(at).write_volatile(1) };
     }
-    record.add(kind, Step::Touch, begun);
-    Held::new(memory, kind)
+    record.add(kind, Timed::Touch, begun);
+    MixBlock::new(memory, kind)
 }
 
 #[inline(always)]
@@ -217,7 +217,7 @@ fn release(block: Place, record: &mut Record) {
     let begun = record.now();
     // SAFETY: `one-holder`.
     unsafe { libc::free(memory.cast()) };
-    record.add(kind, Step::Free, begun);
+    record.add(kind, Timed::Free, begun);
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_block_is_known_by_its_kind() {
         let mut record = Record::new(Ticks::new().unwrap());
-        for kind in Kind::ALL {
+        for kind in BlockKind::ALL {
             let held = allocate(kind, 100, &mut record);
             assert_eq!(held.parts().1, kind);
             assert!(held.parts().0.addr().is_multiple_of(16));

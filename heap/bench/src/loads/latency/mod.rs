@@ -31,7 +31,7 @@ use usage::{Usage, is_abandoned, memory_kib};
 
 /// A block by its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     /// Up to 32 KiB.
     Small,
     /// Up to 2 MiB.
@@ -40,7 +40,7 @@ enum Kind {
     Large,
 }
 
-impl Kind {
+impl BlockKind {
     const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
 
     const fn name(self) -> &'static str {
@@ -54,7 +54,7 @@ impl Kind {
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum Timed {
     /// The allocation.
     Malloc,
     /// The first write to each page.
@@ -62,7 +62,7 @@ enum Step {
     Free,
 }
 
-impl Step {
+impl Timed {
     const ALL: [Self; 3] = [Self::Malloc, Self::Touch, Self::Free];
 
     const fn name(self) -> &'static str {
@@ -106,12 +106,12 @@ pub fn timed_names() -> Vec<String> {
 
 /// Returns what is told: a name, and which of the times belong to it.
 fn told() -> Vec<(String, Vec<usize>)> {
-    let of_all_kinds = Step::ALL.map(|step| {
-        let all = Kind::ALL.map(|kind| timed(kind, step));
+    let of_all_kinds = Timed::ALL.map(|step| {
+        let all = BlockKind::ALL.map(|kind| timed(kind, step));
         (step.name().to_owned(), all.to_vec())
     });
-    let of_a_kind = Kind::ALL.into_iter().flat_map(|kind| {
-        [Step::Malloc, Step::Free].map(|step| {
+    let of_a_kind = BlockKind::ALL.into_iter().flat_map(|kind| {
+        [Timed::Malloc, Timed::Free].map(|step| {
             let name = format!("{}-{}", kind.name(), step.name());
             (name, vec![timed(kind, step)])
         })
@@ -136,7 +136,7 @@ pub(crate) fn run(threads: usize, time: Duration, out: &mut impl Write) -> io::R
     let begun = (Instant::now(), ticks.now(), Usage::of_this_process());
     let work = |thread: usize| one(thread, ticks, time, shared.as_ref(), &stop);
     // A single thread is this one, so that the process has no other.
-    let done: Vec<Done> = if threads == 1 {
+    let done: Vec<ThreadRecord> = if threads == 1 {
         vec![work(0)]
     } else {
         thread::scope(|scope| {
@@ -156,7 +156,7 @@ pub(crate) fn run(threads: usize, time: Duration, out: &mut impl Write) -> io::R
 
 /// What a thread has done.
 #[derive(Debug)]
-struct Done {
+struct ThreadRecord {
     times: Vec<Times>,
     allocations: u64,
     time: Duration,
@@ -173,7 +173,7 @@ fn one(
     time: Duration,
     shared: Option<&Shared>,
     stop: &AtomicBool,
-) -> Done {
+) -> ThreadRecord {
     let mut mix = Mix::new(77 + thread as u64, shared);
     let mut record = Record::new(ticks);
     for _ in 0..BEFORE {
@@ -196,7 +196,7 @@ fn one(
             break;
         }
     }
-    Done {
+    ThreadRecord {
         time: begun.elapsed(),
         allocations: mix.allocations() - before,
         begun: usage,
@@ -205,9 +205,14 @@ fn one(
     }
 }
 
-fn report(done: &[Done], start: Usage, a_tick: f64, out: &mut impl Write) -> io::Result<()> {
+fn report(
+    done: &[ThreadRecord],
+    start: Usage,
+    a_tick: f64,
+    out: &mut impl Write,
+) -> io::Result<()> {
     // From the last that began to the last that ended: what fills the tables is not counted.
-    let latest = |of: fn(&Done) -> Usage| {
+    let latest = |of: fn(&ThreadRecord) -> Usage| {
         let all = done.iter().map(of);
         all.max_by_key(|usage| usage.minor_faults).unwrap_or(start)
     };
@@ -235,7 +240,7 @@ fn report(done: &[Done], start: Usage, a_tick: f64, out: &mut impl Write) -> io:
 }
 
 /// Adds up the times of all threads.
-fn merged(done: &[Done], which: &[usize]) -> Times {
+fn merged(done: &[ThreadRecord], which: &[usize]) -> Times {
     let mut sum = Times {
         all: Histogram::new(),
         undisturbed: None,

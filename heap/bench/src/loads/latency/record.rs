@@ -6,7 +6,7 @@
 
 use super::histogram::Histogram;
 use super::usage::Usage;
-use super::{Kind, Step};
+use super::{BlockKind, Timed};
 use brickyard_measure::ticks::Ticks;
 
 /// The times of a block. A step has four at most.
@@ -14,7 +14,7 @@ const BLOCK: usize = 1024;
 const OF_A_STEP: usize = 4;
 
 /// What is timed: each step of each kind of block, and nothing at all.
-pub(super) const TIMED: usize = Kind::ALL.len() * Step::ALL.len() + 1;
+pub(super) const TIMED: usize = BlockKind::ALL.len() * Timed::ALL.len() + 1;
 pub(super) const NOTHING: usize = TIMED - 1;
 
 /// Times of one thing.
@@ -36,8 +36,8 @@ pub(super) struct Record {
 }
 
 /// Returns the number of a step of a kind.
-pub(super) const fn timed(kind: Kind, step: Step) -> usize {
-    kind as usize * Step::ALL.len() + step as usize
+pub(super) const fn timed(kind: BlockKind, step: Timed) -> usize {
+    kind as usize * Timed::ALL.len() + step as usize
 }
 
 impl Record {
@@ -63,7 +63,7 @@ impl Record {
 
     /// Notes that a step has ended now.
     #[inline(always)]
-    pub(super) fn add(&mut self, kind: Kind, step: Step, begun: u64) {
+    pub(super) fn add(&mut self, kind: BlockKind, step: Timed, begun: u64) {
         let spent = self.ticks.now().wrapping_sub(begun);
         self.block.push((timed(kind, step) as u8, spent));
     }
@@ -125,12 +125,12 @@ mod tests {
         for count in 0..BLOCK {
             record.nothing();
             let begun = record.now().wrapping_sub(1_000_000);
-            record.add(Kind::Medium, Step::Free, begun);
+            record.add(BlockKind::Medium, Timed::Free, begun);
             assert_eq!(record.commit_if_full(), (count + 1) % 511 == 0, "{count}");
         }
         let times = record.into_times();
         let of = |which: usize| times[which].all.max();
-        assert!(of(timed(Kind::Medium, Step::Free)) >= Some(990_000));
-        assert!(of(NOTHING).is_some() && of(timed(Kind::Small, Step::Malloc)).is_none());
+        assert!(of(timed(BlockKind::Medium, Timed::Free)) >= Some(990_000));
+        assert!(of(NOTHING).is_some() && of(timed(BlockKind::Small, Timed::Malloc)).is_none());
     }
 }

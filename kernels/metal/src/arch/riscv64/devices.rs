@@ -1,6 +1,6 @@
 //! The serial line and the device that ends the machine, at the addresses that QEMU's `virt` has.
 
-use super::super::End;
+use super::super::Verdict;
 use super::wait;
 
 /// Writes a byte to the serial line (a 16550).
@@ -16,10 +16,10 @@ pub fn put(byte: u8) {
 }
 
 /// Ends QEMU with exit code 0, or 1.
-pub fn exit(end: End) -> ! {
+pub fn exit(end: Verdict) -> ! {
     let word: u32 = match end {
-        End::Pass => 0x5555,
-        End::Fail => 1 << 16 | 0x3333,
+        Verdict::Pass => 0x5555,
+        Verdict::Fail => 1 << 16 | 0x3333,
     };
     let device = core::ptr::with_exposed_provenance_mut::<u32>(0x10_0000);
     // SAFETY: `virt-devices`.

@@ -3,7 +3,7 @@
 
 use core::arch::{asm, global_asm};
 
-use crate::scheduler::{self, Kind, Switch};
+use crate::scheduler::{self, InterruptKind, Switch};
 use crate::task;
 
 /// `sie`: timer and software interrupts.
@@ -116,11 +116,11 @@ extern "C" fn trap(frame: usize) -> Switch {
     }
     const INTERRUPT: usize = 1 << 63;
     match cause ^ INTERRUPT {
-        5 => scheduler::interrupt(frame, Kind::Timer),
+        5 => scheduler::interrupt(frame, InterruptKind::Timer),
         1 => {
             // SAFETY: acknowledges the interrupt.
             unsafe { asm!("csrci sip, 2", options(nostack)) };
-            scheduler::interrupt(frame, Kind::Poke)
+            scheduler::interrupt(frame, InterruptKind::Poke)
         }
         _ => panic!("trap {cause:#x} at {at:#x}, value {value:#x}"),
     }

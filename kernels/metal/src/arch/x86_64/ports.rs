@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::super::End;
+use super::super::Verdict;
 use super::{irq_disable, wait};
 
 /// Writes a byte to a port.
@@ -67,11 +67,11 @@ pub fn cpus() -> usize {
 
 /// Ends QEMU: with exit code 0 by switching the machine off, or with 3 by `isa-debug-exit` at port
 /// 0xf4.
-pub fn exit(end: End) -> ! {
+pub fn exit(end: Verdict) -> ! {
     match end {
         // The q35 machine's power management: sleep state 5.
-        End::Pass => out16(0x604, 0x2000),
-        End::Fail => out8(0xf4, 1),
+        Verdict::Pass => out16(0x604, 0x2000),
+        Verdict::Fail => out8(0xf4, 1),
     }
     loop {
         irq_disable();

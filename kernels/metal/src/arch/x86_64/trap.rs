@@ -5,7 +5,7 @@
 use core::arch::{asm, global_asm};
 
 use super::apic;
-use crate::scheduler::{self, Kind, Switch};
+use crate::scheduler::{self, InterruptKind, Switch};
 use crate::task;
 
 /// The segment of code.
@@ -121,8 +121,8 @@ _spurious:
     "#,
     red_zone = const RED_ZONE,
     sse = const SSE,
-    timer = const Kind::Timer as usize,
-    poke = const Kind::Poke as usize,
+    timer = const InterruptKind::Timer as usize,
+    poke = const InterruptKind::Poke as usize,
     trap = sym trap,
     leave = sym task::leave,
     exception = sym exception,
@@ -182,8 +182,8 @@ extern "C" fn trap(frame: usize, kind: usize) -> Switch {
     // Interrupts stay masked until the scheduler allows them.
     apic::end_of_interrupt();
     let kind = match kind {
-        kind if kind == Kind::Timer as usize => Kind::Timer,
-        _ => Kind::Poke,
+        kind if kind == InterruptKind::Timer as usize => InterruptKind::Timer,
+        _ => InterruptKind::Poke,
     };
     scheduler::interrupt(frame, kind)
 }

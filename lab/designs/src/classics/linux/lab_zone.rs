@@ -9,7 +9,7 @@ use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, RangeErro
 use super::zone::{Version, Zone};
 use super::{compact, walk};
 use crate::classics::bulk::MeterReading;
-use crate::classics::gfp::Manner;
+use crate::classics::gfp::GfpFlags;
 use crate::classics::lab_zone::LabZone;
 use crate::classics::lock::LabLock;
 use crate::classics::store::frames::FrameRecord;
@@ -49,9 +49,9 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> LabZone for Zone<'_, V,
         nodes: &Nodes<'_, Self, H>,
         from: usize,
         request: &Request,
-        manner: Manner,
+        flags: GfpFlags,
     ) -> Result<Frame, AllocError> {
-        walk::alloc(nodes, from, request, manner)
+        walk::alloc(nodes, from, request, flags)
     }
 
     fn tick(&self) {

@@ -40,7 +40,7 @@ const LISTS: usize = TYPES * (SMALL_MOST.index() + 1) + 2;
 const SCALE_MOST: u32 = 5;
 
 /// A zone of the older designs, with page blocks and page sets of Linux.
-pub(super) type Inner<'m, A, L, P> = Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
+pub(super) type BaseZone<'m, A, L, P> = Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
 
 /// What differs between versions in a page set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use super::compact::aim::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};
-use crate::classics::gfp::{Manner, Retry};
+use crate::classics::gfp::{GfpFlags, Retry};
 use crate::classics::lock::LabLock;
 
 /// The highest order that is tried hard.
@@ -59,7 +59,7 @@ pub(super) fn alloc<V, A, L, P, H>(
     nodes: &Nodes<'_, Zone<'_, V, A, L, P>, H>,
     from: usize,
     request: &Request,
-    manner: Manner,
+    flags: GfpFlags,
 ) -> Result<Frame, AllocError>
 where
     V: Version,
@@ -72,7 +72,7 @@ where
         nodes,
         from,
         request,
-        manner,
+        flags,
         defrag_mode: nodes.zones().any(Zone::defrag_mode),
     };
     walk.quickly()
@@ -85,7 +85,7 @@ struct Walk<'a, 'z, 'm, V, A, L: LabLock, P, H> {
     nodes: &'a Nodes<'z, Zone<'m, V, A, L, P>, H>,
     from: usize,
     request: &'a Request,
-    manner: Manner,
+    flags: GfpFlags,
     defrag_mode: bool,
 }
 
@@ -106,7 +106,7 @@ where
     /// The first try.
     fn quickly(&self) -> Option<Frame> {
         let rights = Rights::NONE
-            .and_if(self.manner.wakes, Rights::WAKES)
+            .and_if(self.flags.wakes, Rights::WAKES)
             .and_if(self.keeps_apart(), Rights::KEEPS_APART);
         self.try_zones(Level::Low, rights)
     }
@@ -155,7 +155,7 @@ where
         if rights.any(Rights::HIGH_ATOMIC) {
             zone.set_aside(frame, self.request.order);
         }
-        if self.manner.wakes && zone.take_wake() {
+        if self.flags.wakes && zone.take_wake() {
             let single = Order::ZERO;
             self.nodes.hooks().wake(&self.need_of(single));
         }
@@ -175,17 +175,17 @@ where
     }
 
     fn slowly(&self) -> Option<Frame> {
-        let (request, manner) = (self.request, self.manner);
+        let (request, flags) = (self.request, self.flags);
         if !self.zones().any(|zone| zone.max_order() >= request.order) {
             return None;
         }
         let several = request.order > Order::ZERO;
-        let waits_not = !manner.reclaims;
+        let waits_not = !flags.reclaims;
         let rights = Rights::NONE
-            .and_if(manner.wakes, Rights::WAKES)
-            .and_if(manner.high, Rights::MIN_RESERVE)
+            .and_if(flags.wakes, Rights::WAKES)
+            .and_if(flags.high, Rights::MIN_RESERVE)
             .and_if(waits_not, Rights::NON_BLOCK)
-            .and_if(waits_not && several && manner.high, Rights::HIGH_ATOMIC)
+            .and_if(waits_not && several && flags.high, Rights::HIGH_ATOMIC)
             .and_if(self.defrag_mode, Rights::KEEPS_APART);
         self.wake();
         if let Some(frame) = self.try_zones(Level::Min, rights) {
@@ -199,11 +199,11 @@ where
             match self.compact(Priority::Async, rights) {
                 Compaction::Got(frame) => return Some(frame),
                 Compaction::Skipped | Compaction::Deferred
-                    if self.is_costly() && manner.retry == Retry::Never =>
+                    if self.is_costly() && flags.retry == Retry::Never =>
                 {
                     return None;
                 }
-                _ if self.is_costly() && manner.retry == Retry::Never => {
+                _ if self.is_costly() && flags.retry == Retry::Never => {
                     priority = Priority::Async;
                 }
                 _ => {}
@@ -219,7 +219,7 @@ where
     }
 
     fn wake(&self) {
-        if self.manner.wakes {
+        if self.flags.wakes {
             self.nodes.hooks().wake(&self.need_of(self.request.order));
         }
     }
@@ -243,7 +243,7 @@ where
             if let Compaction::Got(frame) = compacted {
                 return Some(frame);
             }
-            let retry = self.manner.retry;
+            let retry = self.flags.retry;
             if retry == Retry::Never || costly && retry == Retry::Usual {
                 return None;
             }
@@ -268,7 +268,7 @@ where
         // As before a task is killed for its memory: perhaps another has just freed much.
         let found = self.try_zones(Level::High, Rights::NONE);
         found.or_else(|| {
-            let always = self.manner.retry == Retry::Always;
+            let always = self.flags.retry == Retry::Always;
             let rights = rights.and(Rights::MIN_RESERVE);
             always.then(|| self.try_zones(Level::Min, rights)).flatten()
         })

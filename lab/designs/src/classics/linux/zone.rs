@@ -22,9 +22,9 @@ use brickyard::{
 
 use super::blocks::Blocks;
 use super::compact::aim::Priority;
-use super::compact::{self, Memory};
+use super::compact::{self, CompactionState};
 use super::marks::{self, Level};
-use super::pageset::{Burst, Inner, Pageset, Pagesets, take_direct};
+use super::pageset::{BaseZone, Burst, Pageset, Pagesets, take_direct};
 use super::rights::Rights;
 use crate::classics::front::{Front, Returned};
 use crate::classics::lab_zone::LabZone;
@@ -56,8 +56,8 @@ impl Version for V6_18 {
 
 /// A zone of Linux, version `V`, with page sets accessed by `A` and lock `L`.
 pub struct Zone<'m, V, A, L: LabLock, P> {
-    pub(super) inner: Inner<'m, A, L, P>,
-    pub(super) compaction: Memory<'m>,
+    pub(super) inner: BaseZone<'m, A, L, P>,
+    pub(super) compaction: CompactionState<'m>,
     defrag_mode: bool,
     version: PhantomData<fn() -> V>,
 }
@@ -65,7 +65,7 @@ pub struct Zone<'m, V, A, L: LabLock, P> {
 impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Zone<'m, V, A, L, P> {
     /// Takes a block with these rights, whatever stays free.
     pub(super) fn take(&self, request: &Request, rights: Rights) -> Option<Frame> {
-        let Inner { front, backing, .. } = &self.inner;
+        let BaseZone { front, backing, .. } = &self.inner;
         let listed = Front::<Blocks<'m>, L, P>::serves(front, request.order);
         let limited = self.inner.is_limited(request);
         if listed
@@ -242,7 +242,7 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V,
     /// Frees a block. A part of a larger block in use is cut off first, and then goes to the page
     /// set like a block of its size.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let Inner { front, backing, .. } = &self.inner;
+        let BaseZone { front, backing, .. } = &self.inner;
         if !Front::<Blocks<'_>, L, P>::serves(front, order) {
             return self.inner.free_uncached(frame, order);
         }
@@ -395,8 +395,8 @@ impl<'m, A: SlotAccess> Placed<'m> for Pagesets<'m, A> {
 
 impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Planned<'m> for Zone<'m, V, A, L, P> {
     fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
-        let inner = Inner::<'m, A, L, P>::checked_bytes_for(plan)?;
-        let words = Memory::words_for(plan.zone.span, plan.zone.page_block_order);
+        let inner = BaseZone::<'m, A, L, P>::checked_bytes_for(plan)?;
+        let words = CompactionState::words_for(plan.zone.span, plan.zone.page_block_order);
         let skips = bytes_of::<AtomicU32>(words);
         skips
             .and_then(|bytes| inner.checked_add(bytes))
@@ -414,14 +414,14 @@ impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Planned<'m> for Zon
             return Err(PlanError::TooLittleMemory { supplied, needed });
         }
         let (span, order) = (plan.zone.span, plan.zone.page_block_order);
-        let words = Memory::words_for(span, order);
+        let words = CompactionState::words_for(span, order);
         let (skips, rest) = place(memory, words, AtomicU32::default)
             .ok_or(PlanError::TooLittleMemory { supplied, needed })?;
-        let mut inner = Inner::by(plan, platform, rest)?;
+        let mut inner = BaseZone::by(plan, platform, rest)?;
         inner.front.set_burst(V::BURST);
         Ok(Self {
             inner,
-            compaction: Memory::new(span, order, skips),
+            compaction: CompactionState::new(span, order, skips),
             defrag_mode: plan.linux.defrag_mode,
             version: PhantomData,
         })

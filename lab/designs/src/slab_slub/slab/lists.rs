@@ -13,8 +13,8 @@ use super::indices::{END, Indices};
 use super::parameters::{
     ALIEN, ALIEN_NODES, ARRAY_MOST, SHARED_MOST, batch_of, limit_of, shared_of,
 };
-use crate::slab_slub::Line;
-use crate::slab_slub::slab_list::{End, SlabChain};
+use crate::slab_slub::CacheLine;
+use crate::slab_slub::slab_list::{ListEnd, SlabChain};
 
 /// A CPU's part of a cache: only the CPU touches it, pinned, with interrupts masked.
 #[derive(Debug)]
@@ -69,13 +69,13 @@ counts! {
 }
 
 /// Objects of one other node's memory, on their way there.
-pub(super) type Alien<K> = Line<Locked<K, Array<ALIEN>>>;
+pub(super) type Alien<K> = CacheLine<Locked<K, Array<ALIEN>>>;
 
 /// What a node has of a cache.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct NodeState<K> {
-    pub(super) lists: Line<Locked<K, Lists>>,
+    pub(super) lists: CacheLine<Locked<K, Lists>>,
     /// By the node that the objects belong to.
     pub(super) aliens: [Alien<K>; ALIEN_NODES],
 }
@@ -99,8 +99,8 @@ impl CpuState {
 impl<K: RawLock> NodeState<K> {
     pub(super) fn new() -> Self {
         Self {
-            lists: Line(Locked::new(Lists::new())),
-            aliens: core::array::from_fn(|_| Line(Locked::new(Array::new()))),
+            lists: CacheLine(Locked::new(Lists::new())),
+            aliens: core::array::from_fn(|_| CacheLine(Locked::new(Array::new()))),
         }
     }
 }
@@ -198,7 +198,7 @@ impl Lists {
         record.out.set(0);
         record.colour.set(colour);
         Indices::of(backend, info, head).begin(objects);
-        self.free.add(pages, head, End::Back);
+        self.free.add(pages, head, ListEnd::Back);
         self.free_objects.add(objects);
         self.counts.slabs_new.add(1);
     }
@@ -239,7 +239,7 @@ impl Lists {
                 END => &self.full,
                 _ => &self.partial,
             };
-            now.add(pages, head, End::Front);
+            now.add(pages, head, ListEnd::Front);
         }
         self.free_objects.set(self.free_objects.get() - done);
         self.out.add(u64::from(done));
@@ -305,11 +305,11 @@ impl Lists {
         self.out.add(u64::MAX);
         self.counts.flushed.add(1);
         if out > 0 {
-            self.partial.add(pages, head, End::Back);
+            self.partial.add(pages, head, ListEnd::Back);
         } else if self.free_objects.get() > self.free_limit.get() {
             self.end(backend, info, head, gone);
         } else {
-            self.free.add(pages, head, End::Front);
+            self.free.add(pages, head, ListEnd::Front);
         }
         Ok(())
     }

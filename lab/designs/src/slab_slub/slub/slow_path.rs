@@ -13,7 +13,7 @@ use brickyard_sync::{Held, Ordering, RawLock};
 use super::parameters::partial_least;
 use super::record::{HeldSlab, Links};
 use super::{CpuState, NodeState, Slub2008};
-use crate::slab_slub::slab_list::{End, SlabChain};
+use crate::slab_slub::slab_list::{ListEnd, SlabChain};
 
 /// One call on the slow path.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
         slab.set_first(self.links.next(object));
         slab.set_out(slab.out() + 1);
         if slab.first() != 0 {
-            self.list(&slab, End::Front);
+            self.list(&slab, ListEnd::Front);
         }
         Some(object)
     }
@@ -184,7 +184,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     }
 
     /// Puts a slab that is not frozen on its node's list.
-    fn list(&self, slab: &HeldSlab<'_>, end: End) {
+    fn list(&self, slab: &HeldSlab<'_>, end: ListEnd) {
         if let Some(node) = self.node_of(slab.head()) {
             self.partial(node)
                 .add(&self.backend.pages, slab.head(), end);
@@ -208,11 +208,11 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     fn leave(&mut self, cpu: &CpuState) {
         let Some(head) = cpu.slab() else { return };
         let slab = self.lock(head);
-        let mut end = End::Back;
+        let mut end = ListEnd::Back;
         while let Some(object) = cpu.pop_by(self.links) {
             slab.push(self.links, object);
             cpu.counts.flushed.add(1);
-            end = End::Front;
+            end = ListEnd::Front;
         }
         cpu.clear();
         cpu.counts.flushes.add(1);
@@ -226,7 +226,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
                 self.list(&slab, end);
             }
         } else if self.partial(node).count() < least {
-            self.list(&slab, End::Back);
+            self.list(&slab, ListEnd::Back);
         } else {
             self.end(&slab);
         }
@@ -271,7 +271,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
         slab.set_first(self.links.next(first));
         slab.set_out(1);
         if slab.first() != 0 {
-            self.list(&slab, End::Front);
+            self.list(&slab, ListEnd::Front);
         }
         Some(first)
     }
@@ -296,7 +296,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
             }
             self.end(&slab);
         } else if before == 0 {
-            self.list(&slab, End::Back);
+            self.list(&slab, ListEnd::Back);
         }
         Ok(())
     }

@@ -31,12 +31,12 @@ fn with_aside(blocks: usize) -> [Zone; 1] {
 
 /// Asks for a frame where some page blocks are set aside; returns whether it got one, and how many
 /// are left.
-fn spend(blocks: usize, reports: usize, manner: Manner) -> (bool, usize) {
+fn spend(blocks: usize, reports: usize, flags: GfpFlags) -> (bool, usize) {
     let zones = with_aside(blocks);
     let hooks = Hooks::reporting(&zones[0], reports);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
-    let taken = Zone::alloc_from(&nodes, 0, &MOVABLE, manner);
+    let taken = Zone::alloc_from(&nodes, 0, &MOVABLE, flags);
     (taken.is_ok(), blocks_of(&zones[0], High))
 }
 
@@ -78,7 +78,7 @@ impl Migrate for FreesElsewhere<'_> {
 
 #[test]
 fn all_zones_are_tried_after_compaction_whichever_was_compacted() {
-    for manner in [ONCE, MAY_FAIL] {
+    for flags in [ONCE, MAY_FAIL] {
         let zones = [(ZoneKind::Dma32, 0), (ZoneKind::Normal, 16 * BLOCK)].map(|(kind, start)| {
             let mut part = plan(0);
             part.zone.kind = kind;
@@ -98,24 +98,24 @@ fn all_zones_are_tried_after_compaction_whichever_was_compacted() {
         let node = [Node::new(0, &zones)];
         let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
         let wanted = request(2, Mobility::Movable);
-        let taken = Zone::alloc_from(&nodes, 0, &wanted, manner);
+        let taken = Zone::alloc_from(&nodes, 0, &wanted, flags);
         assert!(hooks.has_freed.get());
-        assert!(taken.is_ok(), "{manner:?}");
+        assert!(taken.is_ok(), "{flags:?}");
     }
 }
 
 #[test]
 fn what_must_not_fail_may_go_below_the_min_mark_at_last() {
-    let always = Manner {
+    let always = GfpFlags {
         retry: Retry::Always,
         ..USUAL
     };
-    for (manner, served) in [(USUAL, false), (always, true)] {
+    for (flags, served) in [(USUAL, false), (always, true)] {
         let (zone, _) = z::<V6_12>();
         fill(&zone, Mobility::Movable);
         for at in 0..513 {
             release(&zone, 2 * at, 0);
         }
-        assert_eq!(alloc_in(&[zone], &MOVABLE, manner).is_some(), served);
+        assert_eq!(alloc_in(&[zone], &MOVABLE, flags).is_some(), served);
     }
 }

@@ -14,19 +14,19 @@ fn with_free(frames: usize) -> [Zone; 1] {
 }
 
 /// Checks that a request is served with so many free frames, and not with one less.
-fn needs(frames: usize, request: &Request, manner: Manner) {
-    assert_eq!(alloc_in(&with_free(frames - 1), request, manner), None);
-    assert!(alloc_in(&with_free(frames), request, manner).is_some());
+fn needs(frames: usize, request: &Request, flags: GfpFlags) {
+    assert_eq!(alloc_in(&with_free(frames - 1), request, flags), None);
+    assert!(alloc_in(&with_free(frames), request, flags).is_some());
 }
 
-const PLAIN: Manner = Manner {
+const PLAIN: GfpFlags = GfpFlags {
     high: false,
     wakes: true,
     reclaims: true,
     retry: Retry::Usual,
 };
 
-const URGENT: Manner = Manner {
+const URGENT: GfpFlags = GfpFlags {
     high: true,
     ..PLAIN
 };
@@ -36,9 +36,9 @@ const URGENT: Manner = Manner {
 fn how_low_single_frames_may_go() {
     needs(1025, &MOVABLE, PLAIN);
     needs(513, &MOVABLE, URGENT);
-    needs(385, &MOVABLE.atomic(), Manner::of(&MOVABLE.atomic()));
+    needs(385, &MOVABLE.atomic(), GfpFlags::of(&MOVABLE.atomic()));
     // What cannot wait and is not urgent lowers nothing.
-    let patient = Manner {
+    let patient = GfpFlags {
         reclaims: false,
         ..PLAIN
     };
@@ -102,7 +102,7 @@ fn boost(zone: &Zone, times: usize) {
 }
 
 /// As [`needs`], in a zone that is boosted once.
-fn needs_boosted(frames: usize, order: u8, manner: Manner) {
+fn needs_boosted(frames: usize, order: u8, flags: GfpFlags) {
     let served = [1, 0].map(|less| {
         let (zone, _) = z::<V6_12>();
         fill(&zone, Mobility::Movable);
@@ -110,7 +110,7 @@ fn needs_boosted(frames: usize, order: u8, manner: Manner) {
         for (at, order) in FrameRange::new(0, frames - less).blocks(zone.max_order()) {
             release(&zone, at.number(), order.get());
         }
-        alloc_in(&[zone], &request(order, Mobility::Movable), manner).is_some()
+        alloc_in(&[zone], &request(order, Mobility::Movable), flags).is_some()
     });
     assert_eq!(served, [false, true]);
 }
@@ -161,7 +161,7 @@ fn frames_set_aside_do_not_count_for_others() {
         alloc_in(
             &zones,
             &MOVABLE,
-            Manner {
+            GfpFlags {
                 retry: Retry::Never,
                 ..PLAIN
             }
@@ -173,7 +173,7 @@ fn frames_set_aside_do_not_count_for_others() {
         alloc_in(
             &zones,
             &MOVABLE,
-            Manner {
+            GfpFlags {
                 retry: Retry::Never,
                 ..URGENT
             }

@@ -76,11 +76,11 @@ fn only_requests_with_the_right_set_a_page_block_aside() {
     }
     // And what cannot wait but is not urgent.
     let zones = with_blocks(1, 5);
-    let manner = Manner {
+    let flags = GfpFlags {
         high: false,
-        ..Manner::of(&pair())
+        ..GfpFlags::of(&pair())
     };
-    assert!(alloc_in(&zones, &pair(), manner).is_some());
+    assert!(alloc_in(&zones, &pair(), flags).is_some());
     assert_eq!(blocks_of(&zones[0], High), 0);
 }
 
@@ -151,9 +151,9 @@ fn what_cannot_wait_takes_what_is_set_aside_last() {
     let zones = with_blocks(0, 0);
     set_aside(&zones, 0, 3);
     release(&zones[0], 4 * BLOCK, 0);
-    let waits_not = Manner {
+    let waits_not = GfpFlags {
         high: false,
-        ..Manner::of(&UNMOVABLE.atomic())
+        ..GfpFlags::of(&UNMOVABLE.atomic())
     };
     let taken = || alloc_in(&zones, &UNMOVABLE.atomic(), waits_not);
     assert_eq!(taken(), Some(4 * BLOCK));
@@ -167,13 +167,13 @@ fn what_cannot_wait_takes_what_is_set_aside_last() {
 fn others_do_not_get_what_is_set_aside() {
     let zones = with_blocks(0, 0);
     set_aside(&zones, 0, 3);
-    let once = Manner {
+    let once = GfpFlags {
         retry: Retry::Never,
-        ..Manner::of(&UNMOVABLE)
+        ..GfpFlags::of(&UNMOVABLE)
     };
     for high in [false, true] {
-        let manner = Manner { high, ..once };
-        assert_eq!(alloc_in(&zones, &UNMOVABLE, manner), None);
+        let flags = GfpFlags { high, ..once };
+        assert_eq!(alloc_in(&zones, &UNMOVABLE, flags), None);
     }
     let found = search(&zones[0], 0, Unmov, Rights::HIGH_ATOMIC.and(Rights::OOM));
     assert_eq!(found.found, None);

@@ -81,29 +81,29 @@ impl Migrate for Hooks<'_> {
 
 /// Makes a request of a full zone of 16 page blocks; returns the calls of hooks that report so many
 /// frames.
-fn calls(order: u8, mobility: Mobility, reports: usize, manner: Manner) -> Vec<Call> {
+fn calls(order: u8, mobility: Mobility, reports: usize, flags: GfpFlags) -> Vec<Call> {
     let zones = [full_zone(16)];
     let hooks = Hooks::reporting(&zones[0], reports);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
     let wanted = request(order, mobility);
-    assert!(Zone::alloc_from(&nodes, 0, &wanted, manner).is_err());
+    assert!(Zone::alloc_from(&nodes, 0, &wanted, flags).is_err());
     hooks.calls.take()
 }
 
-pub(super) const USUAL: Manner = Manner {
+pub(super) const USUAL: GfpFlags = GfpFlags {
     high: false,
     wakes: true,
     reclaims: true,
     retry: Retry::Usual,
 };
 
-pub(super) const ONCE: Manner = Manner {
+pub(super) const ONCE: GfpFlags = GfpFlags {
     retry: Retry::Never,
     ..USUAL
 };
 
-pub(super) const MAY_FAIL: Manner = Manner {
+pub(super) const MAY_FAIL: GfpFlags = GfpFlags {
     retry: Retry::UntilUseless,
     ..USUAL
 };
@@ -116,7 +116,7 @@ fn background_reclaim_is_woken_before_each_round() {
 
 #[test]
 fn a_request_that_does_not_wake_does_not() {
-    let quiet = Manner {
+    let quiet = GfpFlags {
         wakes: false,
         ..ONCE
     };
@@ -125,7 +125,7 @@ fn a_request_that_does_not_wake_does_not() {
 
 #[test]
 fn a_request_that_cannot_reclaim_only_wakes() {
-    let waits_not = Manner {
+    let waits_not = GfpFlags {
         reclaims: false,
         ..USUAL
     };
@@ -142,8 +142,8 @@ fn without_progress_reclaim_is_called_again_as_long_as_it_frees_something() {
 }
 
 /// Returns how often reclaim was called.
-fn reclaims_of(order: u8, reports: usize, manner: Manner) -> usize {
-    let calls = calls(order, Mobility::Movable, reports, manner);
+fn reclaims_of(order: u8, reports: usize, flags: GfpFlags) -> usize {
+    let calls = calls(order, Mobility::Movable, reports, flags);
     let reclaims = calls.iter().filter(|call| matches!(call, Reclaimed(_)));
     reclaims.count()
 }
@@ -169,7 +169,7 @@ fn with_progress_a_small_order_is_tried_to_the_bound() {
 }
 
 /// Returns the calls of a request of a zone whose every second frame is free.
-fn calls_in_pieces(order: u8, mobility: Mobility, manner: Manner) -> Vec<Call> {
+fn calls_in_pieces(order: u8, mobility: Mobility, flags: GfpFlags) -> Vec<Call> {
     let zones = [full_zone(16)];
     for at in (0..16 * BLOCK).step_by(2) {
         release(&zones[0], at, 0);
@@ -181,7 +181,7 @@ fn calls_in_pieces(order: u8, mobility: Mobility, manner: Manner) -> Vec<Call> {
     let hooks = Hooks::reporting(&zones[0], 0);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
-    assert!(Zone::alloc_from(&nodes, 0, &request(order, mobility), manner).is_err());
+    assert!(Zone::alloc_from(&nodes, 0, &request(order, mobility), flags).is_err());
     hooks.calls.take()
 }
 

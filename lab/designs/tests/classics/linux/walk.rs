@@ -111,7 +111,7 @@ fn a_single_node_keeps_apart_without_a_lower_zone_too() {
 fn alloc_from_second(first: &[Zone], second: &[Zone], request: &Request) -> Option<usize> {
     let nodes = [Node::new(0, first), Node::new(1, second)];
     let nodes = Nodes::new(&nodes);
-    let taken = Zone::alloc_from(&nodes, 1, request, Manner::of(request));
+    let taken = Zone::alloc_from(&nodes, 1, request, GfpFlags::of(request));
     taken.ok().map(Frame::number)
 }
 
@@ -219,16 +219,16 @@ fn background_reclaim_is_woken_once_after_a_boost() {
         let hooks = Wakes::default();
         let nodes = Nodes::with_hooks(&node, &hooks, brickyard::node::SlowPath::MODERN);
         let boosts = request(2, Mobility::Unmovable);
-        let manner = Manner {
+        let flags = GfpFlags {
             wakes,
-            ..Manner::of(&boosts)
+            ..GfpFlags::of(&boosts)
         };
         for wanted in [boosts, MOVABLE, MOVABLE] {
-            assert!(Zone::alloc_from(&nodes, 0, &wanted, manner).is_ok());
+            assert!(Zone::alloc_from(&nodes, 0, &wanted, flags).is_ok());
         }
         assert_eq!(zones[0].boost(), BLOCK);
         // Who does not wake does not leave it to the next.
-        assert!(Zone::alloc_from(&nodes, 0, &MOVABLE, Manner::of(&MOVABLE)).is_ok());
+        assert!(Zone::alloc_from(&nodes, 0, &MOVABLE, GfpFlags::of(&MOVABLE)).is_ok());
         hooks.0.take()
     };
     assert_eq!(woken(true), [0]);

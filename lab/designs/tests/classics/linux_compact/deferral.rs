@@ -63,7 +63,7 @@ fn a_request_that_got_its_block_ends_the_deferral() {
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &owner, SlowPath::MODERN);
     let small = request(3, Mobility::Movable);
-    let block = Linux::alloc_from(&nodes, 0, &small, Manner::of(&small));
+    let block = Linux::alloc_from(&nodes, 0, &small, GfpFlags::of(&small));
     assert!(block.is_ok(), "{block:?}");
     // It was a smaller order that succeeded: the larger one is considered anew.
     assert_eq!(deferred(&zones[0]), 0);

@@ -231,11 +231,11 @@ fn a_request_goes_through_all_priorities() {
     let nodes = Nodes::with_hooks(&node, &owner, SlowPath::MODERN);
     let alloc = |order, retry| {
         let asked = request(order, Mobility::Movable);
-        let manner = Manner {
+        let flags = GfpFlags {
             retry,
-            ..Manner::of(&asked)
+            ..GfpFlags::of(&asked)
         };
-        Linux::alloc_from(&nodes, 0, &asked, manner)
+        Linux::alloc_from(&nodes, 0, &asked, flags)
     };
     // Above order 3 it is not used, nor for one that does not retry.
     assert!(alloc(4, Retry::UntilUseless).is_err());

@@ -52,7 +52,7 @@ pub(super) struct Aim {
 
 /// How a run of the scanners ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum RunEnd {
     /// A block was caught, or is free.
     Succeeded,
     /// The scanners met.

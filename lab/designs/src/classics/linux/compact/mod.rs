@@ -47,13 +47,13 @@ use brickyard::pressure::{Compacted, Migrate, Why};
 use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, MigrateType, Order, Platform, Request, ZoneKind};
 
-pub(super) use state::Memory;
+pub(super) use state::CompactionState;
 
 use super::marks::{self, Level};
-use super::pageset::Inner;
+use super::pageset::BaseZone;
 use super::rights::Rights;
 use crate::classics::lock::LabLock;
-use aim::{Aim, COSTLY, Ended, Priority, Worker};
+use aim::{Aim, COSTLY, Priority, RunEnd, Worker};
 use run::Run;
 
 /// Up to this fragmentation index, in thousandths, the cause is lack of memory.
@@ -61,8 +61,8 @@ const LACK_UP_TO: i32 = 500;
 
 /// Compacts for a request with these rights, unless that is deferred or cannot help.
 pub(super) fn for_request<'m, A: SlotAccess, L: LabLock, P: Platform>(
-    inner: &Inner<'m, A, L, P>,
-    memory: &Memory<'m>,
+    inner: &BaseZone<'m, A, L, P>,
+    memory: &CompactionState<'m>,
     request: &Request,
     rights: Rights,
     priority: Priority,
@@ -84,16 +84,16 @@ pub(super) fn for_request<'m, A: SlotAccess, L: LabLock, P: Platform>(
     }
     let is_free = marks::is_above(&inner.backing, aim.order, aim.highest, Level::Min, rights);
     let (ended, result) = if is_free && aim.limit.is_none() {
-        (Ended::Succeeded, Compacted::new(Why::Succeeded))
+        (RunEnd::Succeeded, Compacted::new(Why::Succeeded))
     } else if let Some(why) = cannot_help(inner, &aim) {
         return Compacted::new(why);
     } else {
         Run::new(inner, memory, Worker::Request(priority), aim, hooks).run()
     };
     match ended {
-        Ended::Succeeded => memory.deferral.succeeded(aim.order),
-        Ended::Met if priority != Priority::Async => memory.deferral.failed(aim.order),
-        Ended::Met | Ended::NoPlace => {}
+        RunEnd::Succeeded => memory.deferral.succeeded(aim.order),
+        RunEnd::Met if priority != Priority::Async => memory.deferral.failed(aim.order),
+        RunEnd::Met | RunEnd::NoPlace => {}
     }
     result
 }
@@ -101,8 +101,8 @@ pub(super) fn for_request<'m, A: SlotAccess, L: LabLock, P: Platform>(
 /// Compacts in the background, until a block of `order` is free that an unmovable request can have.
 /// If that fails, all page sets are drained. Returns what was done.
 pub(super) fn in_background<'m, A: SlotAccess, L: LabLock, P: Platform>(
-    inner: &Inner<'m, A, L, P>,
-    memory: &Memory<'m>,
+    inner: &BaseZone<'m, A, L, P>,
+    memory: &CompactionState<'m>,
     order: Order,
     highest: ZoneKind,
     hooks: &impl Migrate,
@@ -127,12 +127,12 @@ pub(super) fn in_background<'m, A: SlotAccess, L: LabLock, P: Platform>(
     }
     let (ended, result) = Run::new(inner, memory, Worker::Background, aim, hooks).run();
     match ended {
-        Ended::Succeeded => memory.deferral.succeeded(order),
-        Ended::Met => {
+        RunEnd::Succeeded => memory.deferral.succeeded(order),
+        RunEnd::Met => {
             inner.drain();
             memory.deferral.failed(order);
         }
-        Ended::NoPlace => {}
+        RunEnd::NoPlace => {}
     }
     result
 }
@@ -140,7 +140,7 @@ pub(super) fn in_background<'m, A: SlotAccess, L: LabLock, P: Platform>(
 /// Returns the reason why compaction cannot help, if there is one: too little free memory to copy
 /// to, or no fragmentation.
 fn cannot_help<A: SlotAccess, L: LabLock, P: Platform>(
-    inner: &Inner<'_, A, L, P>,
+    inner: &BaseZone<'_, A, L, P>,
     aim: &Aim,
 ) -> Option<Why> {
     let store = inner.unlocked();

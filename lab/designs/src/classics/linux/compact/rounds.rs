@@ -6,36 +6,36 @@ use brickyard::pressure::{Compacted, Migrate, Migration, Why};
 use brickyard::sync::SlotAccess;
 use brickyard::{Frame, MigrateType, Order, Platform};
 
-use super::aim::{Aim, Ended, Worker};
+use super::aim::{Aim, RunEnd, Worker};
 use super::run::Run;
 use crate::classics::front::Front;
 use crate::classics::linux::blocks::Blocks;
-use crate::classics::linux::pageset::Inner;
+use crate::classics::linux::pageset::BaseZone;
 use crate::classics::lock::LabLock;
 use crate::classics::store::grouping::Grouping;
 use crate::classics::store::{Claimed, Fallback, Taken};
 
 /// What became of a round of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Round {
+enum RoundOutcome {
     AllMoved,
     SomeStuck,
     NoPlace,
 }
 
 impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P, H> {
-    pub(super) fn run(mut self) -> (Ended, Compacted) {
+    pub(super) fn run(mut self) -> (RunEnd, Compacted) {
         let mut ended = self.pass();
         let catch = &self.catch;
         if let Some(highest) = self.held.release(&|so_far| catch.take(so_far)) {
             self.memory.target_returned(self.block_of(highest));
         }
         if let Some((frame, kind)) = self.catch.caught.get() {
-            ended = Ended::Succeeded;
+            ended = RunEnd::Succeeded;
             self.result.caught = Some(frame);
             self.count_foreign(frame, kind);
         }
-        if ended == Ended::Succeeded {
+        if ended == RunEnd::Succeeded {
             self.result.why = Why::Succeeded;
         }
         (ended, self.result)
@@ -55,7 +55,7 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
     }
 
     /// Lets the scanners run until one of the ends is reached. Each round moves a scanner on.
-    fn pass(&mut self) -> Ended {
+    fn pass(&mut self) -> RunEnd {
         // The page block that pages were moved from last, until all of its part of the wanted size
         // is behind the scanner.
         let mut last = None;
@@ -83,8 +83,8 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
                 let block = self.block_of(self.sources.last_scanned());
                 last = Some(block);
                 match self.move_round() {
-                    Round::AllMoved => {}
-                    Round::SomeStuck => {
+                    RoundOutcome::AllMoved => {}
+                    RoundOutcome::SomeStuck => {
                         if !self.worker.is_full() && !self.sources.finishing {
                             unfinished = Some(block);
                             if self.aim.order == self.block_order {
@@ -92,17 +92,17 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
                             }
                         }
                     }
-                    Round::NoPlace if self.have_met() => {}
-                    Round::NoPlace => return Ended::NoPlace,
+                    RoundOutcome::NoPlace if self.have_met() => {}
+                    RoundOutcome::NoPlace => return RunEnd::NoPlace,
                 }
             }
             if self.catch.caught.get().is_some() {
-                return Ended::Succeeded;
+                return RunEnd::Succeeded;
             }
             let place = self.sources.at.align_down(self.aim.order);
             if last.is_some_and(|block| block < place) {
                 // What this CPU's page set holds of the place would keep it in pieces.
-                let Inner { front, backing, .. } = self.inner;
+                let BaseZone { front, backing, .. } = self.inner;
                 Front::<Blocks<'m>, L, P>::drain(front, backing, Reach::Own, &Patience::new());
                 last = None;
             }
@@ -110,16 +110,16 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
     }
 
     /// Returns how the run ends, if it does so here.
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<RunEnd> {
         if self.have_met() {
             self.memory.reset_positions();
             if self.worker != Worker::Background {
                 self.memory.set_met();
             }
-            return Some(Ended::Met);
+            return Some(RunEnd::Met);
         }
         let at_a_start = self.sources.at.is_aligned(self.block_order);
-        (at_a_start && self.has_block()).then_some(Ended::Succeeded)
+        (at_a_start && self.has_block()).then_some(RunEnd::Succeeded)
     }
 
     /// Returns true if the scanners are in the same page block, or have passed each other.
@@ -150,17 +150,17 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
     }
 
     /// Moves the pages of a round, the highest first.
-    fn move_round(&mut self) -> Round {
-        let mut outcome = Round::AllMoved;
+    fn move_round(&mut self) -> RoundOutcome {
+        let mut outcome = RoundOutcome::AllMoved;
         self.targets.needed = self.sources.frames();
         while let Some((from, order)) = self.sources.pop() {
             let Some(to) = self.place_for(order) else {
                 if order == Order::ZERO {
-                    return Round::NoPlace;
+                    return RoundOutcome::NoPlace;
                 }
                 self.targets.needed -= order.frames();
                 self.result.stuck += order.frames();
-                outcome = Round::SomeStuck;
+                outcome = RoundOutcome::SomeStuck;
                 continue;
             };
             self.targets.needed -= order.frames();
@@ -177,7 +177,7 @@ impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P
                 Migration::Later | Migration::Never | Migration::Unknown => {
                     self.held.put_back(to, order);
                     self.result.stuck += order.frames();
-                    outcome = Round::SomeStuck;
+                    outcome = RoundOutcome::SomeStuck;
                 }
             }
         }

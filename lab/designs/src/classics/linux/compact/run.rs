@@ -9,8 +9,8 @@ use brickyard::{AnyZone, Frame, FrameRange, Order, Platform};
 use super::aim::{Aim, ROUND, Worker};
 use super::capture::Catch;
 use super::places::HeldPlaces;
-use super::state::Memory;
-use crate::classics::linux::pageset::Inner;
+use super::state::CompactionState;
+use crate::classics::linux::pageset::BaseZone;
 use crate::classics::lock::LabLock;
 
 /// Where a linear search goes on when a search of the free lists has failed.
@@ -114,8 +114,8 @@ impl Targets {
 
 /// One run of the two scanners.
 pub(super) struct Run<'r, 'm, A, L: LabLock, P: Platform, H> {
-    pub(super) inner: &'r Inner<'m, A, L, P>,
-    pub(super) memory: &'r Memory<'m>,
+    pub(super) inner: &'r BaseZone<'m, A, L, P>,
+    pub(super) memory: &'r CompactionState<'m>,
     pub(super) hooks: &'r H,
     pub(super) worker: Worker,
     pub(super) aim: Aim,
@@ -131,8 +131,8 @@ pub(super) struct Run<'r, 'm, A, L: LabLock, P: Platform, H> {
 
 impl<'r, 'm, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'r, 'm, A, L, P, H> {
     pub(super) fn new(
-        inner: &'r Inner<'m, A, L, P>,
-        memory: &'r Memory<'m>,
+        inner: &'r BaseZone<'m, A, L, P>,
+        memory: &'r CompactionState<'m>,
         worker: Worker,
         aim: Aim,
         hooks: &'r H,

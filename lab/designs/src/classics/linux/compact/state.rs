@@ -21,7 +21,7 @@ const BITS: usize = u32::BITS as usize;
 /// What is remembered of one zone. All of it are guesses that only steer effort, so races between
 /// CPUs do no harm.
 #[derive(Debug)]
-pub(in crate::classics::linux) struct Memory<'m> {
+pub(in crate::classics::linux) struct CompactionState<'m> {
     pub(super) deferral: Deferral,
     span: FrameRange,
     // That of page blocks.
@@ -38,7 +38,7 @@ pub(in crate::classics::linux) struct Memory<'m> {
     skips: &'m [AtomicU32],
 }
 
-impl<'m> Memory<'m> {
+impl<'m> CompactionState<'m> {
     /// Returns how many words of skip bits a zone needs.
     pub(in crate::classics::linux) const fn words_for(span: FrameRange, order: Order) -> usize {
         PageBlocks::blocks_in(span, order).div_ceil(BITS)
@@ -72,7 +72,7 @@ impl<'m> Memory<'m> {
         last.align_down(self.order).max(self.span.start)
     }
 
-    // Relaxed, in all of these: see `Memory`.
+    // Relaxed, in all of these: see `CompactionState`.
 
     /// Returns where a search for pages to move begins.
     pub(super) fn source(&self, gently: bool) -> Frame {
