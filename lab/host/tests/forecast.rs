@@ -2,14 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod synthetic;
+
 use std::path::PathBuf;
 
 use brickyard::Order;
 use brickyard_host::forecast::{self, Forecasts, Way};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::pinned::Pinned;
-use brickyard_host::synthetic::{BLOCK, Block, SyntheticHost};
 use brickyard_trace::PageUse;
+use synthetic::{BLOCK, Block, SyntheticHost};
 
 /// Makes a host of these blocks, of which `missing` are not managed yet.
 fn look(name: &str, blocks: &[Block], missing: usize) -> Look {

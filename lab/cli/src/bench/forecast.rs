@@ -132,7 +132,7 @@ impl ForecastBench {
                 writeln!(out, "state,way,likely,at_least,at_most,came,error_percent")?;
                 for row in rows {
                     let Forecast { likely, low, high } = row.forecast;
-                    let (state, way) = (row.state.name(), words::key(row.way));
+                    let (state, way) = (row.state.name(), row.way.name());
                     let (came, error) = (row.came, row.error());
                     writeln!(out, "{state},{way},{likely},{low},{high},{came},{error:.1}")?;
                 }
@@ -146,7 +146,7 @@ impl ForecastBench {
 fn document(row: &Row) -> serde_json::Value {
     json!({
         "state": row.state.name(),
-        "way": words::key(row.way),
+        "way": row.way.name(),
         "likely": row.forecast.likely,
         "at_least": row.forecast.low,
         "at_most": row.forecast.high,
