@@ -49,7 +49,7 @@ enum Number {
 
 /// An event that can be recorded, as `system/name`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct More {
+pub(super) struct OptionalEvent {
     pub(super) event: &'static str,
     group: Group,
     becomes: Becomes,
@@ -68,11 +68,11 @@ pub(super) struct More {
 const ALL: &str = include_str!("events.txt");
 
 /// Parses [`ALL`], of which a test shows that no line is left out.
-fn all() -> impl Iterator<Item = More> {
+fn all() -> impl Iterator<Item = OptionalEvent> {
     ALL.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let mut next = || words.next();
-        Some(More {
+        Some(OptionalEvent {
             event: next()?,
             group: next()
                 .and_then(|name| Group::ALL.into_iter().find(|group| group.name() == name))?,
@@ -99,7 +99,7 @@ fn number(text: &'static str) -> Number {
     }
 }
 
-impl More {
+impl OptionalEvent {
     /// Returns the events of these groups.
     pub(super) fn of<'g>(groups: &'g [Group]) -> impl Iterator<Item = Self> + use<'g> {
         all().filter(|more| groups.contains(&more.group))
@@ -162,7 +162,7 @@ impl Fields {
     /// Finds the fields in a format. `None` if it is that of another event, or lacks one that is
     /// needed: such an event cannot be recorded.
     pub(super) fn of(format: &Format) -> Option<Self> {
-        let more = More::named(&format.name)?;
+        let more = OptionalEvent::named(&format.name)?;
         let field = |name: &str| match name {
             "-" => Some(None),
             _ => format.field(name).cloned().map(Some),
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(all().count(), ALL.lines().count());
         for step in Step::ALL {
             let events = all().filter(|more| more.becomes == Becomes::Step(step));
-            let events: Vec<More> = events.collect();
+            let events: Vec<OptionalEvent> = events.collect();
             assert_eq!(events.len(), 1, "{step:?}");
             for (number, name) in events[0].numbers.into_iter().zip(step.numbers()) {
                 assert_eq!(number == Number::Nothing, name.is_empty(), "{step:?}");
