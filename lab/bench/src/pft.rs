@@ -70,7 +70,7 @@ impl FromStr for Column {
 /// Runs one turn of a column.
 ///
 /// # Errors
-/// As [`turn`].
+/// Those of [`turn`].
 pub fn once(column: Column, masking: Masking, faults: Faults<'_>) -> anyhow::Result<Spent> {
     match column {
         Column::Configuration(configuration) => turn(configuration, masking, faults),

@@ -25,7 +25,7 @@ use brickyard_workload::{
 use clap::Args;
 
 use crate::filming::Pictures;
-use crate::how::How;
+use crate::reclaim::ReclaimBy;
 use crate::sheet::{Cell, Line, Sheet, Shown};
 use brickyard_measure::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
@@ -54,7 +54,7 @@ pub(crate) struct Replay {
     memory: Option<usize>,
     /// What a request tries that finds no free block.
     #[arg(long, default_value = "compaction", value_name = "HOW")]
-    slow_path: How,
+    slow_path: ReclaimBy,
     /// Allow pages of processes to be written to swap.
     #[arg(long)]
     swap: bool,

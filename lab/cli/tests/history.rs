@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brickyard_host::synthetic::{Block, SyntheticHost};
+use crate::synthetic::{Block, SyntheticHost};
 use brickyard_serve::history::Store;
 use brickyard_serve::sample::{Cost, Sample};
 use serde_json::Value;

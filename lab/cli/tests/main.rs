@@ -19,4 +19,6 @@ mod replay;
 mod reproduce;
 mod reproduce_cells;
 mod serve;
+#[path = "../../host/tests/synthetic/mod.rs"]
+mod synthetic;
 mod trace;

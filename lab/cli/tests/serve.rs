@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 
-use brickyard_host::synthetic::{Block, SyntheticHost};
+use crate::synthetic::{Block, SyntheticHost};
 
 fn brickyard(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_brickyard"))

@@ -3,7 +3,7 @@
 //! A huge page needs a whole block, and a single immovable page prevents it. pagetypeinfo, which
 //! counts blocks by their nominal type, does not show that.
 
-use brickyard_trace::{PageUse, StateRun};
+use brickyard_trace::{PageUse, StateRun, named};
 
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;
@@ -25,23 +25,25 @@ pub struct BlockUse {
     pub writeback: u32,
 }
 
-/// The kind of a block, by the frames in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BlockKind {
-    /// No memory.
-    Absent,
-    /// All free.
-    Free,
-    /// An explicit huge page.
-    Huge,
-    /// Free and movable frames: compaction could empty it.
-    Movable,
-    /// Like `Movable`, but with frames that may be free in per-CPU lists, or immovable.
-    Perhaps,
-    /// Movable and immovable frames.
-    Mixed,
-    /// In use, without movable frames.
-    Unmovable,
+named! {
+    /// The kind of a block, by the frames in it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum BlockKind {
+        /// No memory.
+        Absent => "absent",
+        /// All free.
+        Free => "free",
+        /// An explicit huge page.
+        Huge => "huge",
+        /// Free and movable frames: compaction could empty it.
+        Movable => "movable",
+        /// Like `Movable`, but with frames that may be free in per-CPU lists, or immovable.
+        Perhaps => "perhaps",
+        /// Movable and immovable frames.
+        Mixed => "mixed",
+        /// In use, without movable frames.
+        Unmovable => "unmovable",
+    }
 }
 
 impl BlockUse {

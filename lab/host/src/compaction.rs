@@ -23,39 +23,6 @@ use scanners::Scanners;
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;
 
-/// What a frame is to compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame {
-    /// No memory, or not of this zone.
-    Absent,
-    /// Free.
-    Free,
-    /// In a per-CPU list, or the kernel's own: the flags do not tell which.
-    Idle,
-    /// It stays where it is.
-    Stuck,
-    /// The first page of a block of 2^order that can be moved.
-    Movable {
-        /// The order: 0 for a single page.
-        order: u8,
-        /// What else can be done with it.
-        content: Content,
-    },
-    /// A later page of such a block.
-    Tail,
-}
-
-/// What else can be done with movable pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// Nothing.
-    Kept,
-    /// They are a file's as it is on the disk: reclaim frees them.
-    Clean,
-    /// They are a file's and modified: a large one cannot be split.
-    Modified,
-}
-
 /// A frame in a byte: the kind below, the order above.
 mod byte {
     pub(super) const ABSENT: u8 = 0;
@@ -68,7 +35,7 @@ mod byte {
     pub(super) const TAIL: u8 = 7;
     /// Taken by the free scanner, as a target.
     pub(super) const TARGET: u8 = 8;
-    /// As `MODIFIED`, and mapped: once it is written it is kept.
+    /// Modified and mapped: once it is written it is kept.
     pub(super) const MAPPED: u8 = 9;
     /// It is pinned or locked: it stays, but its page block is one for movable pages.
     pub(super) const PINNED: u8 = 10;
@@ -108,7 +75,7 @@ pub enum End {
     },
     /// There was no more memory to move pages to, and none to reclaim.
     Short,
-    /// As many blocks were made as were wanted.
+    /// All the blocks that were wanted are made.
     Enough,
 }
 
@@ -200,29 +167,28 @@ impl Frames {
         self.block_order
     }
 
-    /// Returns what a frame is.
+    /// Returns a letter for what is at a frame: `_` no memory, `.` free, `?` in a per-CPU list or the
+    /// kernel's own, `s` what stays. Of pages that can be moved, `f` are clean and `d` modified pages
+    /// of files, `a` all others; large ones have a capital, and a space for each later frame.
     #[must_use]
-    pub fn get(&self, frame: u64) -> Frame {
-        let index = frame
-            .checked_sub(self.first)
-            .and_then(|index| usize::try_from(index).ok());
-        let value = index
-            .and_then(|index| self.bytes.get(index))
-            .copied()
-            .unwrap_or(byte::ABSENT);
-        let movable = |content| Frame::Movable {
-            order: value >> 4,
-            content,
+    pub fn letter(&self, frame: u64) -> char {
+        let index = frame.checked_sub(self.first);
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        let value = index.and_then(|index| self.bytes.get(index)).copied();
+        let value = value.unwrap_or(byte::ABSENT);
+        let letter = match byte::kind(value) {
+            byte::FREE | byte::TARGET => '.',
+            byte::IDLE => '?',
+            byte::STUCK | byte::PINNED => 's',
+            byte::KEPT => 'a',
+            byte::CLEAN => 'f',
+            byte::MODIFIED | byte::MAPPED => 'd',
+            byte::TAIL => ' ',
+            _ => '_',
         };
-        match byte::kind(value) {
-            byte::FREE | byte::TARGET => Frame::Free,
-            byte::IDLE => Frame::Idle,
-            byte::STUCK | byte::PINNED => Frame::Stuck,
-            byte::KEPT => movable(Content::Kept),
-            byte::CLEAN => movable(Content::Clean),
-            byte::MODIFIED | byte::MAPPED => movable(Content::Modified),
-            byte::TAIL => Frame::Tail,
-            _ => Frame::Absent,
+        match value >> 4 {
+            0 => letter,
+            _ => letter.to_ascii_uppercase(),
         }
     }
 

@@ -12,7 +12,7 @@
 use core::ops::Add;
 
 use brickyard::Order;
-use brickyard_trace::{PageUse, StateRun};
+use brickyard_trace::{PageUse, StateRun, named};
 
 use crate::compaction::{CpuList, Frames, Request};
 use crate::look::{Look, ZoneLook};
@@ -51,22 +51,19 @@ impl Add for Forecast {
     }
 }
 
-/// A way to ask for blocks, or to make them first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// Without help: only what is free.
-    Now,
-    /// With direct compaction and reclaim, as `nr_hugepages` asks.
-    Asking,
-    /// After `echo 1 > /proc/sys/vm/compact_memory`.
-    Compacted,
-    /// After `sync`, then `drop_caches`, then `compact_memory`.
-    Dropped,
-}
-
-impl Way {
-    /// All ways, the one with the least side effects first.
-    pub const ALL: [Self; 4] = [Self::Now, Self::Asking, Self::Compacted, Self::Dropped];
+named! {
+    /// A way to ask for blocks, or to make them first: the one with the least side effects first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Way {
+        /// Without help: only what is free.
+        Now => "now",
+        /// With direct compaction and reclaim, as `nr_hugepages` asks.
+        Asking => "pool",
+        /// After `echo 1 > /proc/sys/vm/compact_memory`.
+        Compacted => "compacted",
+        /// After `sync`, then `drop_caches`, then `compact_memory`.
+        Dropped => "dropped",
+    }
 }
 
 /// What stands in the way of larger blocks.
@@ -225,7 +222,7 @@ impl SetAside {
         set_aside
     }
 
-    /// As [`Limit::usable`], without what is set aside.
+    /// Returns how many of so many free blocks a request gets, without what is set aside.
     fn usable(&self, limit: &Limit, blocks: u64, free: u64) -> u64 {
         let blocks = blocks.saturating_sub(self.blocks);
         limit.usable(blocks, free.saturating_sub(self.pages))

@@ -190,7 +190,7 @@ impl Host {
         self.texts_at(|| 0)
     }
 
-    /// As [`Host::texts`], each with the time that `now` returned before it was read.
+    /// Reads what [`Host::texts`] reads, each with the time that `now` returned before it was read.
     #[must_use]
     pub fn texts_at(&self, now: impl Fn() -> u64) -> HostTexts {
         let text = |path: &str| {
@@ -270,7 +270,7 @@ impl Host {
     /// Begins a pass over `/proc/kpageflags` in parts.
     ///
     /// # Errors
-    /// As [`Host::page_states`], except for an empty file.
+    /// Those of [`Host::page_states`], except for an empty file.
     pub fn pass(&self) -> Result<Pass, HostError> {
         let path = self.root.join(KPAGEFLAGS);
         let file = self.opened(KPAGEFLAGS);

@@ -19,7 +19,6 @@
 //! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
 //! | [`compaction`], [`pinned`] | the kernel's compaction on a copy of what was read; pages that it cannot move |
 //! | [`forecast`] | how many blocks the kernel would give, asked now or after help |
-//! | [`synthetic`] | small hosts that are made up, for tests and simulated fleets |
 //! | [`look`] | all of it at once, as far as this user may read it |
 //! | [`trial`] | asks for huge pages, makes states in which they are few, and puts everything back |
 //!
@@ -52,7 +51,6 @@ pub mod outlook;
 pub mod pagetypeinfo;
 pub mod pinned;
 pub mod spans;
-pub mod synthetic;
 pub mod trial;
 pub mod unflagged;
 pub mod zoneinfo;

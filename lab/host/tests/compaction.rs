@@ -2,7 +2,7 @@
 //! where nothing may get lost.
 
 use brickyard_host::Unevictable;
-use brickyard_host::compaction::{Content, CpuList, End, Frame, Frames, Request};
+use brickyard_host::compaction::{CpuList, End, Frames, Request};
 use brickyard_host::movability::Judge;
 use brickyard_host::zoneinfo::ZoneInfo;
 use brickyard_trace::{PageState, PageUse, StateRun};
@@ -86,25 +86,10 @@ fn frames_of(text: &str, name: &str) -> Frames {
 fn letters(frames: &Frames, all: usize) -> String {
     let mut last = '.';
     let letter = |frame| {
-        last = match frames.get(frame) {
-            Frame::Absent => '_',
-            Frame::Free => '.',
-            Frame::Idle => '?',
-            Frame::Stuck => 's',
-            Frame::Tail => return last,
-            Frame::Movable { order, content } => {
-                let letter = match content {
-                    Content::Kept => 'a',
-                    Content::Clean => 'f',
-                    Content::Modified => 'd',
-                };
-                if order > 0 {
-                    letter.to_ascii_uppercase()
-                } else {
-                    letter
-                }
-            }
-        };
+        match frames.letter(frame) {
+            ' ' => {}
+            letter => last = letter,
+        }
         last
     };
     (0..all as u64).map(letter).collect()
@@ -399,8 +384,8 @@ fn zones_without_runs_and_of_any_size_are_empty() {
     };
     let some = Frames::of_zone(&runs, &whole, 9, &Judge::new(&runs, 9, Unevictable::Moves));
     assert_eq!((some.free(), some.free_blocks(0)), (5, 5));
-    assert_eq!(some.get(5), Frame::Absent);
-    assert_eq!(some.get(1 << 50), Frame::Absent);
+    assert_eq!(some.letter(5), '_');
+    assert_eq!(some.letter(1 << 50), '_');
 }
 
 proptest! {

@@ -7,4 +7,5 @@ mod compaction;
 mod forecast;
 mod page_states;
 mod pinned;
+mod synthetic;
 mod texts;

@@ -1,6 +1,6 @@
 //! Wait queues: tasks sleep until another task or an interrupt makes a condition true.
 //!
-//! As in a kernel: join the queue, then check the condition, then sleep. A task that checks before
+//! The order is a kernel's: join the queue, then check the condition, then sleep. A task that checks before
 //! it joins the queue can miss its wakeup.
 
 use core::cell::RefCell;

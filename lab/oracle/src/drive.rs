@@ -128,7 +128,7 @@ impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
 /// checked.
 ///
 /// # Panics
-/// As soon as the allocator returns a wrong result.
+/// When the allocator returns a wrong result.
 pub fn drive<Z: LabZone>(node: &Node<'_, Z>, platform: &ManyCpus, bytes: &[u8]) -> Driven {
     let zones = node.zones().iter().map(|zone| ModelZone {
         kind: zone.kind(),

@@ -5,6 +5,7 @@ use core::ops::Range;
 use std::time::SystemTime;
 
 use brickyard::Order;
+use brickyard_host::blocks::BlockKind;
 use brickyard_host::forecast::Way;
 use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
@@ -14,9 +15,9 @@ use serde_json::{Value, json};
 use crate::board::Board;
 use crate::frames::BlockRun;
 use crate::history::figures::HostRow;
+use crate::history::millis;
 use crate::history::read;
-use crate::process::millis;
-use crate::sample::{KINDS, Reading, Sample, number_of};
+use crate::sample::{Reading, Sample};
 
 type Object = serde_json::Map<String, Value>;
 
@@ -51,7 +52,7 @@ pub(crate) fn now(board: &Board, sample: &Sample) -> Value {
         "zones": look.zones.iter().map(zone).collect::<Vec<_>>(),
         "memory_use": uses(sample),
         "blocks": reading.map(|reading| {
-            KINDS.iter().map(|&(kind, name)| (name.to_owned(), reading.blocks_of(kind).into())).collect::<Object>()
+            BlockKind::ALL.iter().map(|&kind| (kind.name().to_owned(), reading.blocks_of(kind).into())).collect::<Object>()
         }),
         "forecasts": reading.and_then(|reading| forecasts(sample, reading)),
         "pinned": reading.and_then(|reading| reading.pinned),
@@ -116,15 +117,9 @@ fn uses(sample: &Sample) -> Object {
 
 fn forecasts(sample: &Sample, reading: &Reading) -> Option<Value> {
     let forecasts = reading.forecasts.as_ref()?;
-    let ways = [
-        (Way::Now, "now"),
-        (Way::Asking, "pool"),
-        (Way::Compacted, "compacted"),
-        (Way::Dropped, "dropped"),
-    ];
-    let ways = ways.map(|(way, name)| {
+    let ways = Way::ALL.map(|way| {
         let forecast = forecasts.of(way);
-        json!({ "way": name, "likely": forecast.likely, "at_least": forecast.low, "at_most": forecast.high })
+        json!({ "way": way.name(), "likely": forecast.likely, "at_least": forecast.low, "at_most": forecast.high })
     });
     Some(
         json!({ "order": sample.look.huge_order.get(), "time_ms": millis(reading.time), "ways": ways }),
@@ -164,21 +159,21 @@ pub(crate) fn map(board: &Board, time: Option<SystemTime>) -> Result<String, Str
 struct Map<'m> {
     time_ms: u64,
     block_order: u8,
-    kinds: [&'static str; KINDS.len()],
+    kinds: [&'static str; BlockKind::ALL.len()],
     #[serde(serialize_with = "runs")]
     runs: &'m [BlockRun],
 }
 
 fn runs<S: Serializer>(runs: &[BlockRun], serializer: S) -> Result<S::Ok, S::Error> {
     let runs = runs.iter();
-    serializer.collect_seq(runs.map(|run| (run.first, run.blocks, number_of(run.kind))))
+    serializer.collect_seq(runs.map(|run| (run.first, run.blocks, run.kind as usize)))
 }
 
 fn blocks(time: u64, order: u8, runs: &[BlockRun]) -> Result<String, String> {
     let map = Map {
         time_ms: time,
         block_order: order,
-        kinds: KINDS.map(|(_, name)| name),
+        kinds: BlockKind::ALL.map(BlockKind::name),
         runs,
     };
     serde_json::to_string(&map).map_err(|why| why.to_string())

@@ -35,5 +35,8 @@ pub mod routes;
 pub mod sample;
 pub mod sampler;
 pub mod service;
+#[cfg(test)]
+#[path = "../../host/tests/synthetic/mod.rs"]
+mod synthetic;
 
 pub use error::ServeError;

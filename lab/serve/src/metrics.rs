@@ -3,9 +3,10 @@
 
 use core::fmt;
 use core::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use brickyard::Order;
+use brickyard_host::blocks::BlockKind;
 use brickyard_host::forecast::Way;
 use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
@@ -16,7 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::board::Board;
 use crate::process;
-use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
+use crate::sample::{Reading, Sample, ZoneBlocks, count_of};
 
 /// The content type of [`text()`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -62,81 +63,75 @@ struct OfProcess(Arc<Board>);
 impl Collector for OfProcess {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut out = Families(encoder);
-        out.total(
-            "process_cpu",
-            "CPU time of this process",
-            Some(Unit::Seconds),
-            process::cpu().as_secs_f64(),
-        )?;
-        out.one(
-            "process_resident_memory",
-            "Resident memory of this process",
-            Some(Unit::Bytes),
-            process::resident() as f64,
-        )?;
-        out.one(
-            "process_start_time",
-            "When this process began, since 1970",
-            Some(Unit::Seconds),
-            process::seconds(self.0.began),
-        )
+        out.total("process_cpu", process::cpu().as_secs_f64())?;
+        out.one("process_resident_memory", process::resident() as f64)?;
+        out.one("process_start_time", process::seconds(self.0.began))
     }
 }
 
 /// A label and its value.
 type Label = (&'static str, String);
 
+/// The families: the name of each, its unit, and what it tells. Behind a slash stands the kernel's
+/// name of a counter of /proc/vmstat; of those that begin with `allocstall`, the sum.
+const FAMILIES: &str = include_str!("metrics.txt");
+
+/// Returns the parts of each line.
+fn families() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    FAMILIES.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(' ')?;
+        let (unit, help) = rest.split_once(' ')?;
+        Some((name, unit, help))
+    })
+}
+
+static RATIO: LazyLock<Unit> = LazyLock::new(|| Unit::Other("ratio".to_owned()));
+
 /// Writes families of metrics.
 struct Families<'a>(DescriptorEncoder<'a>);
 
 impl Families<'_> {
+    fn begin(&mut self, name: &str, kind: MetricType) -> Result<MetricEncoder<'_>, fmt::Error> {
+        let found = families().find(|(own, ..)| *own == name);
+        let (name, unit, help) = found.ok_or(fmt::Error)?;
+        let unit = match unit {
+            "bytes" => Some(&Unit::Bytes),
+            "seconds" => Some(&Unit::Seconds),
+            "ratio" => Some(&*RATIO),
+            _ => None,
+        };
+        self.0.encode_descriptor(name, help, unit, kind)
+    }
+
     /// Writes a gauge without labels.
-    fn one(&mut self, name: &str, help: &str, unit: Option<Unit>, value: f64) -> fmt::Result {
-        let mut metric = self
-            .0
-            .encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
-        metric.encode_gauge(&value)
+    fn one(&mut self, name: &str, value: f64) -> fmt::Result {
+        self.begin(name, MetricType::Gauge)?.encode_gauge(&value)
     }
 
     /// Writes a total without labels.
-    fn total(&mut self, name: &str, help: &str, unit: Option<Unit>, value: f64) -> fmt::Result {
-        let mut metric =
-            self.0
-                .encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
+    fn total(&mut self, name: &str, value: f64) -> fmt::Result {
+        let mut metric = self.begin(name, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
     /// Writes a gauge that is always 1, and what it says in its labels.
-    fn info(&mut self, name: &str, help: &str, labels: Vec<Label>) -> fmt::Result {
-        let mut metric = self
-            .0
-            .encode_descriptor(name, help, None, MetricType::Info)?;
-        metric.encode_info(&labels)
+    fn info(&mut self, name: &str, labels: Vec<Label>) -> fmt::Result {
+        self.begin(name, MetricType::Info)?.encode_info(&labels)
     }
 
     /// Writes a gauge with a line for each set of labels; nothing without any.
     fn gauges(
         &mut self,
         name: &str,
-        help: &str,
-        unit: Option<Unit>,
         lines: impl IntoIterator<Item = (Vec<Label>, f64)>,
     ) -> fmt::Result {
-        self.lines(
-            name,
-            help,
-            unit.as_ref(),
-            MetricType::Gauge,
-            lines,
-            |metric, value| metric.encode_gauge(&value),
-        )
+        let gauge = |metric: &mut MetricEncoder<'_>, value| metric.encode_gauge(&value);
+        self.lines(name, MetricType::Gauge, lines, gauge)
     }
 
     fn lines(
         &mut self,
         name: &str,
-        help: &str,
-        unit: Option<&Unit>,
         kind: MetricType,
         lines: impl IntoIterator<Item = (Vec<Label>, f64)>,
         write: impl Fn(&mut MetricEncoder<'_>, f64) -> fmt::Result,
@@ -145,7 +140,7 @@ impl Families<'_> {
         if lines.peek().is_none() {
             return Ok(());
         }
-        let mut family = self.0.encode_descriptor(name, help, unit, kind)?;
+        let mut family = self.begin(name, kind)?;
         for (labels, value) in lines {
             write(&mut family.encode_family(&labels)?, value)?;
         }
@@ -155,37 +150,17 @@ impl Families<'_> {
 
 fn service(out: &mut Families<'_>, board: &Board) -> fmt::Result {
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
-    out.info("build", "The version of the service", version)?;
+    out.info("build", version)?;
     if board.history.is_some() {
         let bytes = board.history_bytes.load(Ordering::Relaxed) as f64;
-        out.one(
-            "history",
-            "Size of the history's files of this host",
-            Some(Unit::Bytes),
-            bytes,
-        )?;
+        out.one("history", bytes)?;
         let errors = board.history_errors.load(Ordering::Relaxed) as f64;
-        out.total(
-            "history_errors",
-            "How often the history could not be written",
-            None,
-            errors,
-        )?;
+        out.total("history_errors", errors)?;
     }
     let errors = board.sample_errors.load(Ordering::Relaxed) as f64;
-    out.total(
-        "sample_errors",
-        "How often the lists could not be read",
-        None,
-        errors,
-    )?;
+    out.total("sample_errors", errors)?;
     let refused = board.refused.load(Ordering::Relaxed) as f64;
-    out.total(
-        "http_refused",
-        "Requests refused, and connections that gave way or ended before their answer",
-        None,
-        refused,
-    )
+    out.total("http_refused", refused)
 }
 
 fn of_zone(zone: &ZoneLook) -> Vec<Label> {
@@ -208,23 +183,10 @@ fn zones(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
             .iter()
             .map(move |zone| (of_zone(zone), bytes(of(zone))))
     };
-    let unit = Some(Unit::Bytes);
-    out.gauges(
-        "zone_managed",
-        "Memory that the kernel's allocator manages",
-        unit.clone(),
-        each(|zone| zone.info.managed),
-    )?;
-    out.gauges(
-        "zone_free",
-        "Free memory, that in per-CPU lists not included",
-        unit.clone(),
-        each(|zone| zone.info.free),
-    )?;
+    out.gauges("zone_managed", each(|zone| zone.info.managed))?;
+    out.gauges("zone_free", each(|zone| zone.info.free))?;
     out.gauges(
         "zone_per_cpu_idle",
-        "Free memory in per-CPU lists, which other CPUs cannot use and compaction does not empty",
-        unit.clone(),
         each(|zone| zone.info.idle_in_pagesets()),
     )?;
     let marks = look.zones.iter().flat_map(|zone| {
@@ -232,12 +194,7 @@ fn zones(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
         [("min", info.min), ("low", info.low), ("high", info.high)]
             .map(|(mark, frames)| (with(of_zone(zone), "mark", mark), bytes(frames)))
     });
-    out.gauges(
-        "zone_watermark",
-        "Watermarks: requests wait below min, background reclaim begins below low and ends at high",
-        unit,
-        marks,
-    )?;
+    out.gauges("zone_watermark", marks)?;
     let by_order = |of: fn(&ZoneLook, Order) -> Option<f64>| {
         look.zones.iter().flat_map(move |zone| {
             let orders = Order::ZERO.up_to(zone.max_order);
@@ -248,17 +205,10 @@ fn zones(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
     };
     out.gauges(
         "free_blocks",
-        "Free blocks of exactly this order",
-        None,
         by_order(|zone, order| Some(zone.counts.by_order[order.index()] as f64)),
     )?;
-    out.gauges(
-        "unusable_free",
-        "Share of the free memory in blocks smaller than this order, 0 to 1",
-        Some(Unit::Other("ratio".to_owned())),
-        by_order(unusable),
-    )?;
-    out.gauges("fragmentation_index", "Why a request of this order would fail: 0 lack of memory, 1 fragmentation; absent where a block is free", None, by_order(index))?;
+    out.gauges("unusable_free", by_order(unusable))?;
+    out.gauges("fragmentation_index", by_order(index))?;
     mobilities(out, sample)
 }
 
@@ -292,12 +242,7 @@ fn mobilities(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
             (with(zone.clone(), "order", order), count.at_least() as f64)
         })
     });
-    out.gauges(
-        "free_blocks_by_mobility",
-        "Free blocks by the kernel's type of their page block; the kernel counts up to 100000",
-        None,
-        free,
-    )?;
+    out.gauges("free_blocks_by_mobility", free)?;
     let blocks = types.blocks.iter().flat_map(|zone| {
         zone.blocks.iter().map(|(kind, blocks)| {
             let labels = vec![
@@ -308,59 +253,24 @@ fn mobilities(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
             (labels, *blocks as f64)
         })
     });
-    out.gauges(
-        "page_blocks_by_mobility",
-        "Page blocks by the kernel's type, whatever is in them",
-        None,
-        blocks,
-    )
+    out.gauges("page_blocks_by_mobility", blocks)
 }
 
 fn whole(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
     let look = &sample.look;
     let labels = vec![("host", look.host.clone()), ("kernel", look.kernel.clone())];
-    out.info("host", "The host's name and its kernel's release", labels)?;
-    out.one(
-        "sample_timestamp",
-        "When the lists were read, since 1970",
-        Some(Unit::Seconds),
-        process::seconds(look.time),
-    )?;
+    out.info("host", labels)?;
+    out.one("sample_timestamp", process::seconds(look.time))?;
     if let Some(available) = sample.available {
-        out.one(
-            "available",
-            "Memory that could be had without swapping, by the kernel's estimate",
-            Some(Unit::Bytes),
-            available as f64,
-        )?;
+        out.one("available", available as f64)?;
     }
     let huge = u64::from(look.frame_bytes) << look.huge_order.get();
-    out.one(
-        "huge_page",
-        "Size of a huge page",
-        Some(Unit::Bytes),
-        huge as f64,
-    )?;
-    out.one(
-        "huge_pages_free",
-        "Huge pages that a request would get now, by the free lists and watermarks",
-        None,
-        sample.huge_free() as f64,
-    )?;
+    out.one("huge_page", huge as f64)?;
+    out.one("huge_pages_free", sample.huge_free() as f64)?;
     if let Some(free) = sample.pool_free {
-        out.one(
-            "huge_pages_pool_free",
-            "Huge pages of the kernel's pool (nr_hugepages) that nobody uses",
-            None,
-            free as f64,
-        )?;
+        out.one("huge_pages_pool_free", free as f64)?;
     }
-    out.one(
-        "sampler_cpu_budget",
-        "Share of one CPU that sampling keeps to on average",
-        Some(Unit::Other("ratio".to_owned())),
-        sample.cost.budget,
-    )?;
+    out.one("sampler_cpu_budget", sample.cost.budget)?;
     let sources = sample.sources.iter().map(|source| {
         let is_read = source.withheld.is_none();
         (
@@ -368,99 +278,25 @@ fn whole(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
             f64::from(u8::from(is_read)),
         )
     });
-    out.gauges(
-        "source_readable",
-        "Whether a source of the kernel can be read: 1 or 0",
-        None,
-        sources,
-    )
+    out.gauges("source_readable", sources)
 }
 
-/// The kernel's counters: our name, its names in /proc/vmstat (those that begin so, summed up), and
-/// what it counts.
-const COUNTERS: [(&str, &str, &str); 12] = [
-    (
-        "compaction_stalls",
-        "compact_stall",
-        "Requests that waited for compaction",
-    ),
-    (
-        "compaction_successes",
-        "compact_success",
-        "Requests that waited for compaction and got their block",
-    ),
-    (
-        "compaction_failures",
-        "compact_fail",
-        "Requests that waited for compaction in vain",
-    ),
-    (
-        "compaction_scanned_pages",
-        "compact_migrate_scanned",
-        "Pages that compaction looked at to move them",
-    ),
-    (
-        "migrated_pages",
-        "pgmigrate_success",
-        "Pages that were moved, by compaction and for other reasons",
-    ),
-    (
-        "compaction_daemon_wakes",
-        "compact_daemon_wake",
-        "How often background compaction was woken",
-    ),
-    (
-        "allocation_stalls",
-        "allocstall",
-        "Requests that waited for reclaim",
-    ),
-    (
-        "thp_faults",
-        "thp_fault_alloc",
-        "Page faults that got a transparent huge page",
-    ),
-    (
-        "thp_fault_fallbacks",
-        "thp_fault_fallback",
-        "Page faults that wanted a transparent huge page and got small pages",
-    ),
-    (
-        "thp_collapses",
-        "thp_collapse_alloc",
-        "Transparent huge pages made of small pages in the background",
-    ),
-    (
-        "thp_collapse_failures",
-        "thp_collapse_alloc_failed",
-        "Attempts at that for which no huge page came",
-    ),
-    (
-        "thp_splits",
-        "thp_split_page",
-        "Transparent huge pages that were split",
-    ),
-];
-
 fn counters(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
-    for (name, of_kernel, help) in COUNTERS {
-        let value = match of_kernel {
+    for (name, of_kernel, _) in families() {
+        let value = match of_kernel.strip_prefix('/') {
+            None => continue,
             // One for each zone.
-            "allocstall" => sample.counters_from(of_kernel),
-            _ => sample.counters.get(of_kernel),
+            Some("allocstall") => sample.counters_from("allocstall"),
+            Some(of_kernel) => sample.counters.get(of_kernel),
         };
         if let Some(value) = value {
-            out.total(name, help, None, value as f64)?;
+            out.total(name, value as f64)?;
         }
     }
     let Some(fallbacks) = &sample.fallbacks else {
         return Ok(());
     };
-    out.total(
-        "fallbacks_lost",
-        "Fallbacks that were not counted, since the kernel's buffers were full",
-        None,
-        sample.fallbacks_lost as f64,
-    )?;
+    out.total("fallbacks_lost", sample.fallbacks_lost as f64)?;
     let lines = fallbacks.iter().map(|row| {
         let labels = vec![
             ("process", row.process.clone()),
@@ -469,40 +305,17 @@ fn counters(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
         ];
         (labels, row.count as f64)
     });
-    let help = "Requests that got memory from page blocks of another mobility, by the task's name";
-    out.lines(
-        "fallbacks",
-        help,
-        None,
-        MetricType::Counter,
-        lines,
-        |metric, value| metric.encode_counter::<NoLabelSet, _, f64>(&value, None),
-    )
+    out.lines("fallbacks", MetricType::Counter, lines, |metric, value| {
+        metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+    })
 }
 
 fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Result {
     let bytes = |frames: u64| frames as f64 * f64::from(sample.look.frame_bytes);
-    let unit = Some(Unit::Bytes);
-    out.one(
-        "page_flags_timestamp",
-        "When the newest complete pass over all frames ended, since 1970",
-        Some(Unit::Seconds),
-        process::seconds(reading.time),
-    )?;
-    out.one(
-        "page_flags_pass",
-        "How long that pass took",
-        Some(Unit::Seconds),
-        reading.took.as_secs_f64(),
-    )?;
+    out.one("page_flags_timestamp", process::seconds(reading.time))?;
+    out.one("page_flags_pass", reading.took.as_secs_f64())?;
     if let Some(forecasts) = &reading.forecasts {
-        let ways = [
-            (Way::Now, "now"),
-            (Way::Asking, "pool"),
-            (Way::Compacted, "compacted"),
-            (Way::Dropped, "dropped"),
-        ];
-        let lines = ways.into_iter().flat_map(|(way, name)| {
+        let lines = Way::ALL.into_iter().flat_map(|way| {
             let forecast = forecasts.of(way);
             [
                 ("likely", forecast.likely),
@@ -511,43 +324,33 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
             ]
             .map(|(bound, count)| {
                 (
-                    vec![("way", name.to_owned()), ("bound", bound.to_owned())],
+                    vec![("way", way.name().to_owned()), ("bound", bound.to_owned())],
                     count as f64,
                 )
             })
         });
-        out.gauges("huge_pages_forecast", "Huge pages that would come: asked for now, through nr_hugepages, after compact_memory, after sync, drop_caches and compact_memory", None, lines)?;
+        out.gauges("huge_pages_forecast", lines)?;
     }
     let gigantic = [
         ("free", reading.gigantic.free),
         ("emptiable", reading.gigantic.emptiable),
     ];
     let lines = gigantic.map(|(state, count)| (vec![("state", state.to_owned())], count as f64));
-    out.gauges(
-        "gigantic_regions",
-        "Aligned regions of 1 GiB that are free, or could be emptied",
-        None,
-        lines,
-    )?;
+    out.gauges("gigantic_regions", lines)?;
     let of_zone =
         |zone: &ZoneBlocks| vec![("node", zone.node.to_string()), ("zone", zone.zone.clone())];
     let zones = || reading.zones.iter();
     let kinds = zones().flat_map(|zone| {
-        KINDS.map(|(kind, name)| {
+        BlockKind::ALL.map(|kind| {
             (
-                with(of_zone(zone), "kind", name),
+                with(of_zone(zone), "kind", kind.name()),
                 count_of(&zone.blocks, kind) as f64,
             )
         })
     });
-    out.gauges("page_blocks", "Page blocks by what is in them; mixed ones have movable pages next to pages that cannot be moved", None, kinds)?;
+    out.gauges("page_blocks", kinds)?;
     let few = zones().map(|zone| (of_zone(zone), zone.blocks.mixed_by_few as f64));
-    out.gauges(
-        "page_blocks_mixed_by_few",
-        "Mixed page blocks with at most 8 pages that cannot be moved",
-        None,
-        few,
-    )?;
+    out.gauges("page_blocks_mixed_by_few", few)?;
     let mixing = PageUse::ALL.into_iter().filter(|&usage| {
         !matches!(
             usage,
@@ -562,24 +365,14 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
             .sum();
         (vec![("use", usage.name().to_owned())], bytes(frames))
     });
-    out.gauges(
-        "mixed_page_blocks",
-        "Memory in mixed page blocks that is of the kernel, by its use",
-        unit.clone(),
-        mixing,
-    )?;
+    out.gauges("mixed_page_blocks", mixing)?;
     let uses = reading
         .by_use
         .iter()
         .map(|&(name, frames)| (vec![("use", name.to_owned())], bytes(frames)));
-    out.gauges("memory_use", "Memory by use", unit.clone(), uses)?;
+    out.gauges("memory_use", uses)?;
     let Some(pinned) = reading.pinned else {
         return Ok(());
     };
-    out.one(
-        "pinned",
-        "Memory that processes have pinned, for devices to write to",
-        unit,
-        bytes(pinned),
-    )
+    out.one("pinned", bytes(pinned))
 }

@@ -30,11 +30,3 @@ pub(crate) fn seconds(time: SystemTime) -> f64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
-
-/// Returns the milliseconds since 1970; 0 before.
-pub(crate) fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}

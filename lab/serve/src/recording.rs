@@ -114,7 +114,7 @@ mod tests {
     use core::sync::atomic::Ordering;
     use std::sync::mpsc::Receiver;
 
-    use brickyard_host::synthetic::{Block, SyntheticHost};
+    use crate::synthetic::{Block, SyntheticHost};
 
     use super::*;
     use crate::sampler::{Fallen, Sampler};

@@ -2,15 +2,14 @@
 //! file system. Of a query only numbers are taken.
 
 use core::net::IpAddr;
-use core::time::Duration;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use hyper::body::Bytes;
 use serde_json::Value;
 
 use crate::api;
 use crate::board::Board;
+use crate::history::time_of;
 use crate::metrics;
 
 const JSON: &str = "application/json";
@@ -163,11 +162,6 @@ fn of_api(board: &Board, path: &str, query: &str) -> Result<Answer, Answer> {
         _ => return Err(Answer::error(404, "there is nothing of this name")),
     };
     Ok(Answer::json(&value))
-}
-
-/// Returns this time since 1970; very late ones count as the year 9999.
-fn time_of(millis: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_799_999))
 }
 
 /// The numbers of a query.

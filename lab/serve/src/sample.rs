@@ -213,24 +213,6 @@ impl Reading {
     }
 }
 
-/// All kinds of page blocks with their names, in the order of their numbers in maps.
-pub const KINDS: [(BlockKind, &str); 7] = [
-    (BlockKind::Absent, "absent"),
-    (BlockKind::Free, "free"),
-    (BlockKind::Huge, "huge"),
-    (BlockKind::Movable, "movable"),
-    (BlockKind::Perhaps, "perhaps"),
-    (BlockKind::Mixed, "mixed"),
-    (BlockKind::Unmovable, "unmovable"),
-];
-
-/// Returns the number of a kind in [`KINDS`].
-#[must_use]
-pub fn number_of(kind: BlockKind) -> usize {
-    let found = KINDS.iter().position(|&(own, _)| own == kind);
-    found.expect("KINDS has all kinds")
-}
-
 /// Returns the blocks of a kind.
 #[must_use]
 pub fn count_of(summary: &BlockSummary, kind: BlockKind) -> u64 {

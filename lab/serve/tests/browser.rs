@@ -4,7 +4,7 @@
 mod driver;
 mod stub;
 
-use brickyard_host::synthetic::Block;
+use crate::synthetic::Block;
 use brickyard_serve::history::Store;
 use serde_json::json;
 
@@ -190,7 +190,7 @@ fn what_cannot_be_read_is_told() {
     let Some(browser) = browser() else { return };
     let hostile = "<img src=x onerror=alert(1)>";
     let root = folder("hosts/browser-withheld");
-    let host = brickyard_host::synthetic::SyntheticHost::new(hostile, hosts::blocks(2))
+    let host = crate::synthetic::SyntheticHost::new(hostile, hosts::blocks(2))
         .write(&root)
         .unwrap();
     for file in ["kpageflags", "pagetypeinfo", "vmstat"] {

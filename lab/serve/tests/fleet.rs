@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::synthetic::{Block, SyntheticHost};
 use brickyard_host::Host;
-use brickyard_host::synthetic::{Block, SyntheticHost};
 use brickyard_serve::history::Store;
 use brickyard_serve::sample::Sample;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::synthetic::{Block, SyntheticHost};
 use brickyard_host::Host;
-use brickyard_host::synthetic::{Block, SyntheticHost};
 use brickyard_serve::sample::Sample;
 
 /// 2026-11-27 05:00:00 UTC.

@@ -7,3 +7,5 @@ mod fleet;
 mod history;
 mod hosts;
 mod service;
+#[path = "../../host/tests/synthetic/mod.rs"]
+mod synthetic;

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread::{scope, sleep};
 
+use crate::synthetic::Block;
 use brickyard_host::Host;
-use brickyard_host::synthetic::Block;
 use brickyard_serve::service::{History, Options, Service, Trace};
 use serde_json::Value;
 

@@ -80,7 +80,7 @@ impl Kernbench<'_> {
     /// pages ([`Setting::blueprint_of`]). Its slots are exclusive and its locks ticket locks.
     ///
     /// # Errors
-    /// As [`Kernbench::run`].
+    /// Those of [`Kernbench::run`].
     pub fn run_on(&self, setting: &Setting, blueprint: &Blueprint) -> Result<BuildRun, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let pool = Pool {

@@ -52,9 +52,9 @@ impl Flags {
                 mask: of.split(' ').fold(0, |mask, name| mask | single(name)),
             })
         });
-        let singles = SINGLE.iter().map(|&(name, bit)| Flag {
-            name: name.to_owned(),
-            mask: 1 << bit,
+        let singles = singles().map(|(name, mask)| Flag {
+            name: format!("__GFP_{name}"),
+            mask,
         });
         Self(combined.chain(singles).collect())
     }
@@ -70,7 +70,7 @@ impl Flags {
             .try_fold(0, |mask, name| Some(mask | self.bits(name.trim())?))
     }
 
-    /// As [`try_parse_names`](Self::try_parse_names), but unknown names contribute no bits.
+    /// Returns the bits of `text`, to which unknown names contribute none.
     #[must_use]
     pub fn parse_names(&self, text: &str) -> u64 {
         let names = text.split('|');
@@ -115,53 +115,27 @@ impl Flags {
 }
 
 fn single(name: &str) -> u64 {
-    let bit = SINGLE
-        .iter()
-        .find(|(single, _)| single.strip_prefix("__GFP_") == Some(name));
-    bit.map_or(0, |(_, bit)| 1 << bit)
+    singles()
+        .find(|&(single, _)| single == name)
+        .map_or(0, |(_, mask)| mask)
 }
 
-/// Single flags and their bits.
-const SINGLE: [(&str, u32); 37] = [
-    ("__GFP_DMA", 0),
-    ("__GFP_HIGHMEM", 1),
-    ("__GFP_DMA32", 2),
-    ("__GFP_MOVABLE", 3),
-    ("__GFP_RECLAIMABLE", 4),
-    ("__GFP_HIGH", 5),
-    ("__GFP_IO", 6),
-    ("__GFP_FS", 7),
-    ("__GFP_ZERO", 8),
-    ("__GFP_DIRECT_RECLAIM", 10),
-    ("__GFP_KSWAPD_RECLAIM", 11),
-    ("__GFP_WRITE", 12),
-    ("__GFP_NOWARN", 13),
-    ("__GFP_RETRY_MAYFAIL", 14),
-    ("__GFP_NOFAIL", 15),
-    ("__GFP_NORETRY", 16),
-    ("__GFP_MEMALLOC", 17),
-    ("__GFP_COMP", 18),
-    ("__GFP_NOMEMALLOC", 19),
-    ("__GFP_HARDWALL", 20),
-    ("__GFP_THISNODE", 21),
-    ("__GFP_ACCOUNT", 22),
-    ("__GFP_ZEROTAGS", 23),
-    ("__GFP_SKIP_ZERO", 24),
-    ("__GFP_SKIP_KASAN", 25),
-    ("__GFP_NOLOCKDEP", 26),
-    ("__GFP_NO_OBJ_EXT", 27),
-    // Flags of other kernel versions.
-    ("__GFP_COLD", 32),
-    ("__GFP_REPEAT", 33),
-    ("__GFP_NOTRACK", 34),
-    ("__GFP_OTHER_NODE", 35),
-    ("__GFP_ATOMIC", 36),
-    ("__GFP_NOACCOUNT", 37),
-    ("__GFP_NO_KSWAPD", 38),
-    ("__GFP_SKIP_KASAN_POISON", 39),
-    ("__GFP_SKIP_KASAN_UNPOISON", 40),
-    ("__GFP_CMA", 41),
-];
+/// Single flags without their `__GFP_`, by bit; `-` has none. Those from 32 up are of other kernel
+/// versions.
+const SINGLE: &str = "\
+    DMA HIGHMEM DMA32 MOVABLE RECLAIMABLE HIGH IO FS ZERO - DIRECT_RECLAIM KSWAPD_RECLAIM \
+    WRITE NOWARN RETRY_MAYFAIL NOFAIL NORETRY MEMALLOC COMP NOMEMALLOC HARDWALL THISNODE \
+    ACCOUNT ZEROTAGS SKIP_ZERO SKIP_KASAN NOLOCKDEP NO_OBJ_EXT - - - - \
+    COLD REPEAT NOTRACK OTHER_NODE ATOMIC NOACCOUNT NO_KSWAPD SKIP_KASAN_POISON \
+    SKIP_KASAN_UNPOISON CMA";
+
+/// Returns the single flags and their masks.
+fn singles() -> impl Iterator<Item = (&'static str, u64)> {
+    let names = SINGLE.split_ascii_whitespace().zip(0..);
+    names
+        .filter(|&(name, _)| name != "-")
+        .map(|(name, bit)| (name, 1 << bit))
+}
 
 /// Names of combinations: each followed by the single flags that it stands for, without their
 /// `__GFP_`.

@@ -810,7 +810,7 @@ fn events_of_zones_and_steps_are_decoded() {
     let more = [&taken, &drained, &batched, &unknown, &torn];
     let more: Vec<Format> = more.into_iter().cloned().collect();
     let decoder = Decoder::new(&page_formats(8), &[], TypeNumbers::parse(""), 0).unwrap();
-    let decoder = decoder.with_more(&more);
+    let decoder = decoder.with_optional(&more);
     let of = |format: &Format, values: &[(&str, u64)]| {
         let record = decoder.decode(5, &event(format, 7, values));
         record.map(|record| match record.body {
@@ -1026,7 +1026,7 @@ fn every_step_is_decoded() {
         });
         let values: Vec<_> = values.collect();
         let decoder = Decoder::new(&page_formats(8), &[], TypeNumbers::parse(""), 0).unwrap();
-        let decoder = decoder.with_more(core::slice::from_ref(&format));
+        let decoder = decoder.with_optional(core::slice::from_ref(&format));
         let decoded = decoder.decode(5, &event(&format, 7, &values));
         let body = Body::Page {
             frame,

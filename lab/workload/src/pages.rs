@@ -380,7 +380,7 @@ impl Pages {
         self.remove_if(frame, |_| true)
     }
 
-    /// As [`Pages::remove`], if the block is of this order.
+    /// Does what [`Pages::remove`] does, if the block is of this order.
     #[inline]
     pub(crate) fn remove_of(&mut self, frame: Frame, order: Order) -> Option<Block> {
         self.remove_if(frame, |record| record.order == order.get())

@@ -83,7 +83,8 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
         self.blocks(|_, frames, usage| each(frames, usage));
     }
 
-    /// As [`View::runs`], with the first frame of each run. A block in use is a run of its own.
+    /// Calls back with each run of [`View::runs`] and its first frame. A block in use is a run of its
+    /// own.
     pub fn blocks(&self, mut each: impl FnMut(Frame, usize, FrameUse)) {
         for zone in self.nodes.zones() {
             let span = zone.span();

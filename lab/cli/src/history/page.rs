@@ -3,17 +3,18 @@
 
 use std::io::{self, Write};
 
+use brickyard_host::blocks::BlockKind;
 use brickyard_pictures::markup::{Escaped, fill};
 use brickyard_pictures::plot::{self, Axis, Curve, Plot, Point, Scale};
 use brickyard_pictures::policy;
 use brickyard_serve::history::figures::{FIGURES, Unit};
 use brickyard_serve::history::spans::{Span, round_length, spans};
-use brickyard_serve::sample::KINDS;
 
 use super::Shown;
 use super::picture::{COLORS, Picture};
 use super::table::{amount_of, begin, headline, places_of, span_length};
-use super::time::{of_millis, text};
+use super::time::text;
+use brickyard_serve::history::time_of;
 
 /// The text of the page, with markers for what differs.
 const PAGE: &str = include_str!("page.html");
@@ -189,7 +190,7 @@ fn plot_of(
         title,
         about,
         x: Axis {
-            label: format!("{name} since {} UTC", text(of_millis(start))),
+            label: format!("{name} since {} UTC", text(time_of(start))),
             scale: Scale::Linear,
         },
         y: Axis {
@@ -217,8 +218,8 @@ fn write_picture(shown: &Shown<'_>, picture: &Picture, out: &mut impl Write) -> 
         );
     };
     let (from, to) = (
-        text(of_millis(shown.rows[0].time)),
-        text(of_millis(shown.last().time)),
+        text(time_of(shown.rows[0].time)),
+        text(time_of(shown.last().time)),
     );
     let about = format!(
         "What was in {} page blocks of order {} from {from} to {to} UTC",
@@ -233,8 +234,8 @@ fn write_picture(shown: &Shown<'_>, picture: &Picture, out: &mut impl Write) -> 
         raster.address()?,
         picture.maps,
     )?;
-    for ((_, name), [red, green, blue]) in KINDS.iter().zip(COLORS) {
-        let name = match *name {
+    for (kind, [red, green, blue]) in BlockKind::ALL.into_iter().zip(COLORS) {
+        let name = match kind.name() {
             "absent" => "no memory",
             "perhaps" => "in doubt",
             other => other,
@@ -255,7 +256,7 @@ fn write_table(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for span in spans(shown.rows, every, shown.places) {
-        let start = text(of_millis(span.start));
+        let start = text(time_of(span.start));
         write!(out, "<tr><td>{start}</td><td>{}</td>", span.samples)?;
         for (&place, range) in shown.places.iter().zip(&span.figures) {
             let unit = FIGURES[place].unit;

@@ -8,10 +8,9 @@ use brickyard_host::blocks::BlockKind;
 use brickyard_pictures::raster::Raster;
 use brickyard_serve::history::blocks::BlockMap;
 use brickyard_serve::history::{HistoryError, read};
-use brickyard_serve::sample::{KINDS, number_of};
 
 use super::Shown;
-use super::time::of_millis;
+use brickyard_serve::history::time_of;
 
 /// Columns of the picture.
 const WIDTH: u32 = 720;
@@ -20,8 +19,8 @@ const HEIGHT: u32 = 320;
 /// The least share of their colour in a pixel with mixed blocks: they would not be seen otherwise.
 const MIXED_LEAST: f64 = 0.35;
 
-/// The colours of [`KINDS`].
-pub(super) const COLORS: [[u8; 3]; KINDS.len()] = [
+/// The colours of the kinds of page blocks, in their order.
+pub(super) const COLORS: [[u8; 3]; BlockKind::ALL.len()] = [
     [0xf7, 0xf8, 0xfa],
     [0xe4, 0xe8, 0xee],
     [0x21, 0x66, 0xc4],
@@ -50,8 +49,8 @@ pub(super) fn of(folder: &Path, shown: &Shown<'_>) -> Result<Picture, HistoryErr
     let host = &shown.last().host;
     let (begin, length) = (shown.rows[0].time, shown.length());
     // The first columns may have a map from before.
-    let from = of_millis(begin);
-    let end = of_millis(shown.last().time) + Duration::from_millis(1);
+    let from = time_of(begin);
+    let end = time_of(shown.last().time) + Duration::from_millis(1);
     let times = read::map_times(folder, host, from..end)?;
     let mut faults = times.faults;
     let mut times = times.found;
@@ -117,7 +116,7 @@ fn extent_of(map: &BlockMap) -> core::ops::Range<u64> {
 
 /// Returns the colours of a column for the `blocks` blocks from `start` on.
 fn pixels(map: &BlockMap, start: u64, blocks: u64) -> Vec<[u8; 3]> {
-    let mut counts = vec![[0.0_f64; KINDS.len()]; HEIGHT as usize];
+    let mut counts = vec![[0.0_f64; BlockKind::ALL.len()]; HEIGHT as usize];
     let scale = f64::from(HEIGHT) / blocks as f64;
     for run in &map.runs {
         // Where the run begins and ends, in pixels.
@@ -129,19 +128,19 @@ fn pixels(map: &BlockMap, start: u64, blocks: u64) -> Vec<[u8; 3]> {
         let rows = top as usize..(bottom.ceil() as usize).min(counts.len());
         for row in rows {
             let covered = bottom.min(row as f64 + 1.0) - top.max(row as f64);
-            counts[row][number_of(run.kind)] += covered.max(0.0);
+            counts[row][run.kind as usize] += covered.max(0.0);
         }
     }
     counts.iter().map(color).collect()
 }
 
 /// Returns the mean of the colours of what is in a pixel, with mixed blocks always visible.
-fn color(counts: &[f64; KINDS.len()]) -> [u8; 3] {
+fn color(counts: &[f64; BlockKind::ALL.len()]) -> [u8; 3] {
     let all: f64 = counts.iter().sum();
     if all < 1e-9 {
         return COLORS[0];
     }
-    let mixed = number_of(BlockKind::Mixed);
+    let mixed = BlockKind::Mixed as usize;
     let share = counts[mixed] / all;
     let raised = if share > 1e-6 {
         MIXED_LEAST + (1.0 - MIXED_LEAST) * share

@@ -8,7 +8,8 @@ use brickyard_serve::history::spans::{Range, spans};
 use serde_json::{Map, Value, json};
 
 use super::Shown;
-use super::time::{exact, of_millis};
+use super::time::exact;
+use brickyard_serve::history::time_of;
 
 /// Returns the rows of these hosts as CSV.
 pub(super) fn csv(hosts: &[Shown<'_>]) -> String {
@@ -59,7 +60,7 @@ pub(super) fn csv(hosts: &[Shown<'_>]) -> String {
 fn line(text: &mut String, host: &str, time: u64, values: impl Iterator<Item = String>) {
     text.push_str(host);
     text.push(',');
-    text.push_str(&exact(of_millis(time)));
+    text.push_str(&exact(time_of(time)));
     for value in values {
         text.push(',');
         text.push_str(&value);
@@ -88,7 +89,7 @@ pub(super) fn json(hosts: &[Shown<'_>], one_in: u64, faults: &[HistoryError]) ->
 fn rows(shown: &Shown<'_>) -> Vec<Value> {
     let head = |time| {
         let mut row = Map::new();
-        row.insert("time".to_owned(), exact(of_millis(time)).into());
+        row.insert("time".to_owned(), exact(time_of(time)).into());
         row
     };
     let name = |place: usize| FIGURES[place].name.to_owned();

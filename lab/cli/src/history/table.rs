@@ -5,9 +5,10 @@ use brickyard_results::{Column, Columns, counted};
 use brickyard_serve::history::figures::{FIGURES, HostRow, Unit, place_of};
 use brickyard_serve::history::spans::{Range, round_length, spans, whole};
 
-use super::time::{millis, of_millis, text};
+use super::time::text;
 use super::{Shown, sparkline};
 use brickyard_measure::amount;
+use brickyard_serve::history::{millis, time_of};
 
 /// Lines of the table of spans, about.
 const LINES: u64 = 24;
@@ -34,8 +35,8 @@ pub(super) fn headline(shown: &Shown<'_>) -> Vec<String> {
         printable(&last.host),
         printable(&last.kernel),
         counted(shown.rows.len() as u64, "sample", "samples"),
-        text(of_millis(first.time)),
-        text(of_millis(last.time)),
+        text(time_of(first.time)),
+        text(time_of(last.time)),
     )];
     let whole = |row: &HostRow, name| row.get(name).map(|value| format!("{value:.0}"));
     if let Some(free) = whole(last, "huge_free") {
@@ -143,7 +144,7 @@ fn by_span(shown: &Shown<'_>, width: Option<usize>) -> Vec<String> {
     );
     let mut lines = vec![head];
     for span in spans(shown.rows, every, shown.places) {
-        let mut line = vec![text(of_millis(span.start)), span.samples.to_string()];
+        let mut line = vec![text(time_of(span.start)), span.samples.to_string()];
         let cells = shown.places.iter().zip(&span.figures);
         line.extend(cells.map(|(&place, range)| cell(*range, FIGURES[place].unit)));
         lines.push(line);
@@ -233,7 +234,7 @@ pub(super) fn of_hosts(hosts: &[&[HostRow]], places: &[usize], width: Option<usi
         let mut line = vec![
             printable(&last.host),
             rows.len().to_string(),
-            text(of_millis(last.time)),
+            text(time_of(last.time)),
         ];
         let all = whole(rows, places);
         let ranges = all.into_iter().flat_map(|all| all.figures);

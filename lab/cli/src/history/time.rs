@@ -3,6 +3,8 @@
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brickyard_serve::history::{millis, time_of};
+
 /// Returns the time after this moment, so that a sample of now is before it.
 pub(super) fn now() -> SystemTime {
     SystemTime::now() + Duration::from_secs(1)
@@ -39,17 +41,6 @@ pub(super) fn length(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "give 1s to 366days".to_owned())
 }
 
-/// Returns a time of the history, which is in milliseconds. Those after 9999 count as its end.
-pub(super) fn of_millis(millis: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_799_999))
-}
-
-/// Returns the milliseconds since 1970.
-pub(super) fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Formats a time: `2026-11-27 05:00`.
 pub(super) fn text(time: SystemTime) -> String {
     let text = exact(time);
@@ -58,7 +49,7 @@ pub(super) fn text(time: SystemTime) -> String {
 
 /// Formats a time for other programs: `2026-11-27T05:00:00.000Z`.
 pub(super) fn exact(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(of_millis(millis(time))).to_string()
+    humantime::format_rfc3339_millis(time_of(millis(time))).to_string()
 }
 
 #[cfg(test)]
@@ -81,7 +72,7 @@ mod tests {
         }
         assert_eq!(text(five), "2026-11-27 05:00");
         assert_eq!(exact(five), "2026-11-27T05:00:00.000Z");
-        assert_eq!(text(of_millis(u64::MAX)), "9999-12-31 23:59");
+        assert_eq!(text(time_of(u64::MAX)), "9999-12-31 23:59");
     }
 
     #[test]

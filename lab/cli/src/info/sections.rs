@@ -1,5 +1,8 @@
 //! The summary of a trace, section by section.
 
+use core::time::Duration;
+use std::time::SystemTime;
+
 use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
 use brickyard_host::zoneinfo;
@@ -37,7 +40,7 @@ pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
 
 fn steps(summary: &Summary) -> Section {
     let title = "Steps of compaction and reclaim, with the sums of their numbers";
-    let mut section = Section::new("steps", title, &["step", "events", "sums"]);
+    let mut section = Section::new("steps", title, "step events sums");
     for steps in &summary.steps {
         let names = steps.step.numbers().into_iter().zip(steps.sums);
         // The others are no amounts.
@@ -56,8 +59,8 @@ fn steps(summary: &Summary) -> Section {
 
 fn page_states(trace: &Trace) -> Section {
     let title = "Page states: how long they took to read, and the events of meanwhile";
-    let columns = ["states", "read_ns", "left_out", "unsure"];
-    let mut section = Section::new("page_states", title, &columns);
+    let columns = "states read_ns left_out unsure";
+    let mut section = Section::new("page_states", title, columns);
     let header = &trace.header;
     for (when, states) in [("start", header.start_states), ("end", header.end_states)] {
         if states != Reading::default() {
@@ -91,7 +94,7 @@ fn mib(frames: u64, trace: &Trace) -> Field {
 
 fn host(trace: &Trace) -> Section {
     let header = &trace.header;
-    let mut section = Section::new("host", "Host", &["what", "value"]);
+    let mut section = Section::new("host", "Host", "what value");
     let mut put = |what: &str, value: String| {
         if !value.is_empty() {
             section.rows.push(vec![name(what), Field::Words(value)]);
@@ -120,35 +123,16 @@ fn host(trace: &Trace) -> Section {
     section
 }
 
-/// Returns seconds since 1970 as a date of the Gregorian calendar, UTC.
+/// Returns seconds since 1970 as a date, UTC. Those after the year 9999 count as its end.
 fn date(seconds: u64) -> String {
-    let (days, second) = (seconds / 86400, seconds % 86400);
-    // Days since 0000-03-01, in eras of 400 years: in a year that begins in March, the leap day is
-    // the last day.
-    let days = days.saturating_add(719_468);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (
-        day - (153 * month + 2) / 5 + 1,
-        if month < 10 { month + 3 } else { month - 9 },
-    );
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.min(253_402_300_799));
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    text.replace('T', " ").replace('Z', " UTC")
 }
 
 fn zones(trace: &Trace) -> Section {
-    let columns = [
-        "zone",
-        "first_frame",
-        "spanned_frames",
-        "present_frames",
-        "managed_frames",
-        "managed_mib",
-    ];
-    let mut section = Section::new("zones", "Memory by zone", &columns);
+    let columns = "zone first_frame spanned_frames present_frames managed_frames managed_mib";
+    let mut section = Section::new("zones", "Memory by zone", columns);
     let text = &trace.header.start.zoneinfo;
     if text.is_empty() {
         return section;
@@ -176,7 +160,7 @@ fn zones(trace: &Trace) -> Section {
 fn events(trace: &Trace, summary: &Summary) -> Section {
     let kinds = &summary.kinds;
     let title = format!("Events in {}", time(summary.duration));
-    let mut section = Section::new("events", title, &["kind", "events", "events_per_second"]);
+    let mut section = Section::new("events", title, "kind events events_per_second");
     let lost = trace
         .header
         .lost
@@ -215,22 +199,10 @@ fn per_second(count: u64, nanos: u64) -> Option<u64> {
 }
 
 fn requests(trace: &Trace, summary: &Summary) -> Section {
-    let columns = [
-        "order",
-        "mobility",
-        "allocations",
-        "frames",
-        "mib",
-        "failures",
-        "held_frames",
-        "freed",
-        "p50",
-        "p90",
-        "p99",
-        "max",
-    ];
+    let columns =
+        "order mobility allocations frames mib failures held_frames freed p50 p90 p99 max";
     let title = "Requests by order and mobility, with the lifetimes of freed blocks";
-    let mut section = Section::new("requests", title, &columns);
+    let mut section = Section::new("requests", title, columns);
     for class in &summary.classes {
         let lives = &class.lifetimes;
         let life = |nanos: Option<u64>| nanos.map_or(Field::Nothing, Field::Nanos);
@@ -258,16 +230,8 @@ fn processes(trace: &Trace, summary: &Summary) -> Section {
         summary.processes.len(),
         summary.process_names
     );
-    let columns = [
-        "process",
-        "allocations",
-        "frames",
-        "mib",
-        "freed_frames",
-        "held_frames",
-        "failures",
-    ];
-    let mut section = Section::new("processes", title, &columns);
+    let columns = "process allocations frames mib freed_frames held_frames failures";
+    let mut section = Section::new("processes", title, columns);
     for process in &summary.processes {
         section.rows.push(vec![
             name(&process.name),
@@ -293,16 +257,8 @@ fn rates(summary: &Summary) -> Section {
         counted(spans, "span", "spans"),
         time(begin(1))
     );
-    let columns = [
-        "span",
-        "from_ns",
-        "allocations",
-        "frees",
-        "failures",
-        "fallbacks",
-        "events_per_second",
-    ];
-    let mut section = Section::new("rates", title, &columns);
+    let columns = "span from_ns allocations frees failures fallbacks events_per_second";
+    let mut section = Section::new("rates", title, columns);
     let length = begin(1);
     for (span, kinds) in (0..).zip(&summary.spans) {
         section.rows.push(vec![
@@ -352,7 +308,7 @@ fn sparkline(counts: &[u64], most: u64) -> String {
 
 fn fallbacks(summary: &Summary) -> Section {
     let title = "Fallbacks: blocks of another mobility that were split";
-    let mut section = Section::new("fallbacks", title, &["asked", "from", "claimed", "mixed"]);
+    let mut section = Section::new("fallbacks", title, "asked from claimed mixed");
     for pair in &summary.fallbacks {
         section.rows.push(vec![
             mobility_name(pair.mobility),
@@ -366,7 +322,7 @@ fn fallbacks(summary: &Summary) -> Section {
 
 fn mixers(summary: &Summary) -> Section {
     let title = "Processes that mixed page blocks";
-    let mut section = Section::new("mixers", title, &["process", "mixed", "claimed"]);
+    let mut section = Section::new("mixers", title, "process mixed claimed");
     for Process {
         name: process,
         mixed,
@@ -385,7 +341,7 @@ fn mixers(summary: &Summary) -> Section {
 
 fn lost(trace: &Trace) -> Section {
     let title = "Lost events: the buffers were too small";
-    let mut section = Section::new("lost", title, &["cpu", "events"]);
+    let mut section = Section::new("lost", title, "cpu events");
     for lost in &trace.header.lost {
         section
             .rows
@@ -396,7 +352,7 @@ fn lost(trace: &Trace) -> Section {
 
 fn oddities(trace: &Trace, summary: &Summary) -> Section {
     let odd = &summary.oddities;
-    let mut section = Section::new("oddities", "Inconsistencies", &["what", "events"]);
+    let mut section = Section::new("oddities", "Inconsistencies", "what events");
     let rows = [
         (
             "frees of frames allocated before the trace (expected)",
@@ -452,7 +408,7 @@ fn is_possible(zone: &BuddyZone) -> bool {
 
 fn indices(trace: &Trace) -> Section {
     let title = "Free blocks by order; unusable: the share of free memory in smaller blocks; fragmentation: 0 lack of memory, 1 fragmentation, -1 a request would succeed";
-    let mut section = Section::new("indices", title, &["zone", "when", "measure"]);
+    let mut section = Section::new("indices", title, "zone when measure");
     let sides = buddies(trace, &mut section);
     let zones = sides.iter().flat_map(|(_, zones)| zones);
     let Some(max) = zones.map(BuddyZone::max_order).max() else {
@@ -498,11 +454,7 @@ fn indices(trace: &Trace) -> Section {
 }
 
 fn huge_pages(trace: &Trace) -> Section {
-    let mut section = Section::new(
-        "huge_pages",
-        "",
-        &["zone", "when", "huge_pages_free", "free_frames"],
-    );
+    let mut section = Section::new("huge_pages", "", "zone when huge_pages_free free_frames");
     let order = Order::try_new(trace.header.page_block_order).unwrap_or(Order::HUGE);
     section.title = format!("Huge pages free (order {order})");
     for (when, zones) in buddies(trace, &mut section) {
@@ -522,8 +474,8 @@ fn huge_pages(trace: &Trace) -> Section {
 }
 
 fn usage(trace: &Trace, summary: &Summary) -> Section {
-    let columns = ["use", "start_frames", "start_mib", "end_frames", "end_mib"];
-    let mut section = Section::new("usage", "Frames by use", &columns);
+    let columns = "use start_frames start_mib end_frames end_mib";
+    let mut section = Section::new("usage", "Frames by use", columns);
     for usage in &summary.usage {
         section.rows.push(vec![
             name(usage.usage.name()),

@@ -49,11 +49,12 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    pub(crate) fn new(key: &'static str, title: impl Into<String>, columns: &[&str]) -> Self {
+    /// Creates a section without rows; the names of `columns` have spaces between them.
+    pub(crate) fn new(key: &'static str, title: impl Into<String>, columns: &str) -> Self {
         Self {
             key,
             title: title.into(),
-            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            columns: columns.split(' ').map(str::to_owned).collect(),
             rows: Vec::new(),
             instead: Vec::new(),
             notes: Vec::new(),

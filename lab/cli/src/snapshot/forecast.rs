@@ -12,16 +12,6 @@ use super::figures::{amount, block_size};
 /// Pages that compaction moves in a second, at least: measured on virtual machines.
 const MOVED_A_SECOND: u64 = 250_000;
 
-/// Returns a way's name in CSV and JSON.
-pub(crate) fn key(way: Way) -> &'static str {
-    match way {
-        Way::Now => "now",
-        Way::Asking => "pool",
-        Way::Compacted => "compacted",
-        Way::Dropped => "dropped",
-    }
-}
-
 /// Returns a way as the table has it.
 pub(crate) fn label(way: Way) -> &'static str {
     match way {
@@ -189,7 +179,7 @@ pub(crate) fn document(view: &View<'_>) -> Value {
                 "moved_pages": cost.moved,
                 "dropped_pages": cost.dropped,
             });
-            (key(way).to_owned(), value)
+            (way.name().to_owned(), value)
         })
         .collect();
     let found = &forecasts.obstacles;
@@ -197,7 +187,7 @@ pub(crate) fn document(view: &View<'_>) -> Value {
         "order": view.order.get(),
         "count": view.count,
         "ways": ways,
-        "best": key(forecasts.best()),
+        "best": forecasts.best().name(),
         "modified_large_pages": found.modified_large,
         "pinned_pages": found.pinned,
         "pinned_pages_located": found.located,

@@ -8,9 +8,9 @@ use brickyard_host::forecast::Way;
 use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
 
+use super::View;
 use super::figures::{named_zones, summary};
 use super::words::verdict_word;
-use super::{View, forecast};
 
 /// Writes all figures. Column `of` is the order or use, where a figure has one value for each.
 pub(super) fn write(view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -52,7 +52,7 @@ pub(super) fn write(view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
             ("at_least", forecast.low),
             ("at_most", forecast.high),
         ] {
-            let way = forecast::key(way);
+            let way = way.name();
             writeln!(out, "{of},all,{way}_{name},{},{value}", view.order)?;
         }
     }

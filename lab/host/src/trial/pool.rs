@@ -63,10 +63,10 @@ impl Pool {
         Self::in_folder(Path::new("/sys/kernel/mm/hugepages"), bytes, lock)
     }
 
-    /// As [`Pool::of`], in another folder than the kernel's, and with another file as lock.
+    /// Opens a pool in another folder than the kernel's, and with another file as lock.
     ///
     /// # Errors
-    /// As [`Pool::of`].
+    /// Those of [`Pool::of`].
     pub fn in_folder(folder: &Path, bytes: u64, lock: &Path) -> Result<Self, TrialError> {
         let kib = bytes / 1024;
         let folder = folder.join(format!("hugepages-{kib}kB"));

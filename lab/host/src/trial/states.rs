@@ -3,35 +3,23 @@
 
 use std::os::fd::OwnedFd;
 
+use brickyard_trace::named;
+
 use crate::trial::TrialError;
 use crate::trial::memory::{MOST_BUFFERS, Mapping};
 
-/// A state of a host's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
-    /// As it is found.
-    Found,
-    /// Every other page is in use; all can be moved.
-    EveryOther,
-    /// One page in each huge page is in use, and pinned by an io_uring.
-    Pinned,
-    /// One page in each huge page is in use, and can be moved.
-    Single,
-}
-
-impl State {
-    /// All states.
-    pub const ALL: [Self; 4] = [Self::Found, Self::EveryOther, Self::Pinned, Self::Single];
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Found => "as-found",
-            Self::EveryOther => "every-other",
-            Self::Pinned => "pinned",
-            Self::Single => "single",
-        }
+named! {
+    /// A state of a host's memory.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum State {
+        /// The memory that is found, unchanged.
+        Found => "as-found",
+        /// Every other page is in use; all can be moved.
+        EveryOther => "every-other",
+        /// One page in each huge page is in use, and pinned by an io_uring.
+        Pinned => "pinned",
+        /// One page in each huge page is in use, and can be moved.
+        Single => "single",
     }
 }
 

@@ -86,7 +86,7 @@ impl Output {
         self.to.check()
     }
 
-    /// As [`Output::emit`], with `more` below a table. Other formats do not have it.
+    /// Does what [`Output::emit`] does, with `more` below a table. Other formats do not have it.
     pub fn emit_with(
         &self,
         results: &Results,

@@ -261,7 +261,7 @@ impl SlabCase {
     /// Runs the operations encoded in `bytes` on this case and on the model.
     ///
     /// # Panics
-    /// As soon as slabs return a wrong result.
+    /// When slabs return a wrong result.
     #[must_use]
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
         let cpus = Cpus::new();

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use brickyard_host::blocks::BlockKind;
 use brickyard_trace::columns;
 use brickyard_trace::table::{self, Fault, RowGroup};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 
 use super::figures::{BATCH, TIME, each_time, number};
+use super::millis;
 use crate::frames::BlockRun;
-use crate::process::millis;
-use crate::sample::{KINDS, Reading, number_of};
+use crate::sample::Reading;
 
 /// The folder of the table.
 pub const TABLE: &str = "blocks";
@@ -67,7 +68,7 @@ pub(super) fn write(out: &mut (dyn Write + Send), maps: &[Arc<BlockMap>]) -> io:
         group.required::<Int32Type>(rows().map(|(map, _)| map.order.into()))?;
         group.required::<Int64Type>(rows().map(|(_, run)| run.first as i64))?;
         group.required::<Int64Type>(rows().map(|(_, run)| run.blocks as i64))?;
-        group.texts(rows().map(|(_, run)| KINDS[number_of(run.kind)].1))
+        group.texts(rows().map(|(_, run)| run.kind.name()))
     })
 }
 
@@ -121,8 +122,9 @@ fn each_row(
             let first = number(row.first_block, "first_block")?;
             let blocks = number(row.blocks, "blocks")?;
             let kind = row.kind.map_or(&[][..], ByteArray::data);
-            let known = KINDS.iter().find(|(_, name)| name.as_bytes() == kind);
-            let (Some(order), Some(&(kind, _))) = (order.filter(|&order| order < 64), known) else {
+            let mut all = BlockKind::ALL.into_iter();
+            let known = all.find(|known| known.name().as_bytes() == kind);
+            let (Some(order), Some(kind)) = (order.filter(|&order| order < 64), known) else {
                 let why = "a row has an unknown kind or no valid order";
                 return Err(Fault::Damaged(why.to_owned()));
             };
@@ -167,7 +169,7 @@ pub(super) fn read(
 /// memory at a time.
 ///
 /// # Errors
-/// As of [`read`].
+/// Those of [`read`].
 pub(super) fn each_map(
     group: &RowGroup<'_>,
     host: &str,
@@ -192,7 +194,7 @@ pub(super) fn each_map(
 /// Adds the times of the maps of a group, of all hosts, that `wanted` accepts.
 ///
 /// # Errors
-/// As of [`read`].
+/// Those of [`read`].
 pub(super) fn times(
     group: &RowGroup<'_>,
     wanted: impl Fn(u64) -> bool,

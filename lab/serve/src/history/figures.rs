@@ -9,7 +9,7 @@ use brickyard_trace::table::{self, Column, Fault, RowGroup, same};
 use brickyard_trace::{PageUse, columns};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 
-use crate::process::millis;
+use super::millis;
 use crate::sample::{Reading, Sample};
 
 /// The folder of the table.

@@ -25,8 +25,26 @@ pub mod spans;
 pub mod store;
 pub mod zones;
 
+use core::time::Duration;
+use std::time::SystemTime;
+
 pub use error::HistoryError;
 pub use store::Store;
 
 /// The folders of the tables.
 pub const TABLES: [&str; 3] = [figures::TABLE, zones::TABLE, blocks::TABLE];
+
+/// Returns the milliseconds since 1970; 0 before.
+#[must_use]
+pub fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Returns the time of so many milliseconds since 1970; those after the year 9999 count as its end.
+#[must_use]
+pub fn time_of(millis: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_799_999))
+}

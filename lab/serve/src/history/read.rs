@@ -5,7 +5,6 @@
 //! host's next one; where the clock was put back, an hour from its time.
 
 use core::ops::Range;
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,7 +21,7 @@ use super::error::HistoryError;
 use super::figures::{self, HostRow};
 use super::name::{FileName, safe};
 use super::store::PERIOD;
-use crate::process::millis;
+use super::{millis, time_of};
 
 /// Files that one look at samples reads, at most: 31 days of one host.
 const FILES_MOST: usize = 800;
@@ -301,11 +300,6 @@ pub fn maps(
 /// If the folder cannot be read.
 pub fn names(folder: &Path) -> Result<Vec<String>, HistoryError> {
     Ok(files(folder, figures::TABLE, None)?.into_keys().collect())
-}
-
-/// Times after the year 9999 count as its end.
-fn time_of(millis: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_800_000))
 }
 
 /// Returns when the host's history begins and the start of its last file; `None` if there is none.

@@ -23,9 +23,9 @@ use super::TABLES;
 use super::blocks::{self, BlockMap};
 use super::error::HistoryError;
 use super::figures::{self, HostRow};
+use super::millis;
 use super::name::{FileName, safe};
 use super::zones::{self, ZoneRow};
-use crate::process::millis;
 use crate::sample::Sample;
 
 /// The time that a file has.
@@ -44,7 +44,7 @@ const MAPS_MOST: usize = 256;
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// As in the names of files.
+    /// The host, in the form that the names of files have.
     host: String,
     most_bytes: u64,
     /// The name of the files of the current period; `None` before its first sample.

@@ -9,7 +9,7 @@ use brickyard_trace::table;
 use parquet::data_type::{DoubleType, Int32Type, Int64Type};
 
 use super::figures::TIME;
-use crate::process::millis;
+use super::millis;
 use crate::sample::Sample;
 
 /// The folder of the table.

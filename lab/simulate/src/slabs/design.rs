@@ -61,7 +61,7 @@ impl<'m> Simulates<'m> for Slqb2008<'m, &'m Pages, Local> {}
 impl<'m> Simulates<'m> for Slub2008<'m, &'m Pages, Local> {}
 impl<'m> Simulates<'m> for Sheafed<'m, &'m Pages, Local> {}
 impl<'m> Simulates<'m> for Slab2008<'m, &'m Pages, Local> {
-    /// As Linux allocates them: arrays are as long as their limit.
+    /// Allocated in Linux's way: arrays are as long as their limit.
     fn metadata(cpus: usize, nodes: usize, sizes: &[usize]) -> usize {
         let bytes = |&size: &usize| Self::linux_bytes(size, PAGE, cpus, nodes);
         sizes.iter().map(bytes).sum()

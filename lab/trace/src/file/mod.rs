@@ -41,7 +41,7 @@ use crate::Trace;
 ///
 /// # Errors
 ///
-/// As [`Writer`]: events out of order, page states that overlap, a full disk.
+/// Those of [`Writer`]: events out of order, page states that overlap, a full disk.
 pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
     write_to(Writer::create(path)?, trace)
 }
@@ -51,7 +51,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
 ///
 /// # Errors
 ///
-/// As [`write()`].
+/// Those of [`write()`].
 pub fn write_to(mut writer: Writer, trace: &Trace) -> Result<(), WriteError> {
     writer.start(&trace.start)?;
     writer.events(&trace.events, &trace.names)?;

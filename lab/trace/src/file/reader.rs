@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<Trace, ReadError> {
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Those of [`read`].
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, ReadError> {
     all_of(&Source::of_bytes(Bytes::copy_from_slice(bytes))?)
 }

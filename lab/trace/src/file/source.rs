@@ -128,18 +128,9 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn of_bytes(bytes: Bytes) -> Result<Self, ReadError> {
         Self::of(Input::Bytes(bytes))
-    }
-
-    /// Takes an open trace file.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn of_file(file: File) -> Result<Self, ReadError> {
-        Self::of(Input::of_file(file)?)
     }
 
     fn of(input: Input) -> Result<Self, ReadError> {

@@ -3,31 +3,22 @@
 //! The file is written under a temporary name in the same directory and renamed once it is
 //! complete. A path that is not a regular file (`/dev/null`, a pipe) is written directly.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 use super::check::{EventCheck, RunCheck};
 use super::columns::write_group;
 use super::kind::RowKind;
 use super::schema::{GROUP_ROWS, NAME_BYTES, properties, schema};
 use super::{WriteError, metadata};
+use crate::table::unfinished;
 use crate::{Event, Header, StateRun};
-
-/// The name of a file that is not complete begins and ends so.
-const PREFIX: &str = ".brickyard-";
-const SUFFIX: &str = ".unfinished";
-
-/// Creates a temporary file; an error is without its name, which says nothing to the user.
-fn unfinished(builder: &Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
-    let file = builder.tempfile_in(folder);
-    file.map_err(|error| io::Error::from(error.kind()))
-}
 
 /// Where the bytes go.
 #[derive(Debug)]
@@ -51,14 +42,9 @@ impl Sink {
             let why = format!("there is no folder {}", folder.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, why));
         }
-        let mut builder = Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(Permissions::from_mode(0o666)); // less the umask
-        }
-        Ok(Self::Temporary(unfinished(&builder, folder)?))
+        // An error is without the temporary name, which says nothing to the user.
+        let file = unfinished(folder).map_err(|error| io::Error::from(error.kind()));
+        Ok(Self::Temporary(file?))
     }
 }
 
@@ -229,7 +215,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub fn end(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
         if !matches!(self.rows, Rows::Runs(RowKind::End, _)) {
             self.flush()?;

@@ -193,7 +193,7 @@ pub fn import(
 ///
 /// # Errors
 ///
-/// As [`import`], if the file cannot be written, and if an event is later than that.
+/// Those of [`import`]; if the file cannot be written, and if an event is later than that.
 pub fn import_to(
     input: impl Read,
     options: &Options,

@@ -78,7 +78,7 @@ impl Order {
     /// Passes the rest on.
     ///
     /// # Errors
-    /// As [`Order::push`].
+    /// Those of [`Order::push`].
     pub(super) fn finish(
         mut self,
         mut take: impl FnMut(&[Event]) -> Result<(), ImportError>,

@@ -7,7 +7,7 @@ use brickyard::{MigrateType, Order};
 
 use super::error::RecordError;
 use super::format::{Field, Format};
-use super::more::Fields;
+use super::optional::Fields;
 use super::row::{Body, Comm, Record};
 use crate::What;
 
@@ -171,7 +171,7 @@ impl Decoder {
 
     /// Decodes the events of these formats too, of those that [`Group`](super::Group) names.
     #[must_use]
-    pub fn with_more(mut self, formats: &[Format]) -> Self {
+    pub fn with_optional(mut self, formats: &[Format]) -> Self {
         self.more = formats.iter().filter_map(Fields::of).collect();
         self
     }

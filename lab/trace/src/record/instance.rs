@@ -13,7 +13,7 @@ use std::process;
 use super::decode::{PAGE_EVENTS, TASK_EVENTS};
 use super::error::RecordError;
 use super::format::{Format, FormatError};
-use super::more::{Fields, Group, More};
+use super::optional::{Fields, Group, OptionalEvent};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
@@ -36,7 +36,7 @@ pub(super) struct Known {
 
 /// The formats of events in groups; events are named as `system/name`.
 #[derive(Debug, Default)]
-pub(super) struct MoreFormats {
+pub(super) struct OptionalFormats {
     pub(super) events: Vec<&'static str>,
     pub(super) known: Vec<Known>,
     pub(super) lacking: Vec<&'static str>,
@@ -137,9 +137,12 @@ impl Instance {
 
     /// Returns the formats of the events of these groups, and the names of those that the kernel
     /// lacks, or has without a field that is needed.
-    pub(super) fn more_formats(&self, groups: &[Group]) -> Result<MoreFormats, RecordError> {
-        let mut formats = MoreFormats::default();
-        for more in More::of(groups) {
+    pub(super) fn optional_formats(
+        &self,
+        groups: &[Group],
+    ) -> Result<OptionalFormats, RecordError> {
+        let mut formats = OptionalFormats::default();
+        for more in OptionalEvent::of(groups) {
             match self.format(more.event)? {
                 Some(format) if Fields::of(&format.format).is_some() => {
                     formats.events.push(more.event);

@@ -13,7 +13,7 @@
 //! | [`mod@format`] | the kernel's description of an event |
 //! | [`page`] | a sub-buffer of the ring buffer |
 //! | [`decode`] | an event's bytes to a record |
-//! | `more` | events of zones, compaction and reclaim, in groups |
+//! | `optional` | events of zones, compaction and reclaim, in groups |
 //! | [`row`] | a record, and its encoding in the spool |
 //! | [`spool`] | the file that holds records until the recording ends |
 //! | `reader` | the thread that empties the buffers into the spool |
@@ -33,8 +33,8 @@ pub mod fallbacks;
 pub mod format;
 mod instance;
 mod merge;
-mod more;
 mod names;
+mod optional;
 pub mod page;
 mod reader;
 mod recorder;
@@ -44,6 +44,6 @@ mod tracefs;
 
 pub use error::RecordError;
 pub use merge::Merged;
-pub use more::Group;
+pub use optional::Group;
 pub use recorder::{Clock, Disk, Plan, Progress, Recorded, Recorder};
 pub use tracefs::Tracefs;

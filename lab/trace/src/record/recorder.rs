@@ -14,10 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 use super::decode::{Decoder, PAGE_EVENTS, TASK_EVENTS, TypeNumbers};
 use super::error::RecordError;
 use super::format::Format;
-use super::instance::{Instance, Known, MoreFormats};
+use super::instance::{Instance, Known, OptionalFormats};
 use super::merge::{Between, Merged, ReadTimes, merge};
-use super::more::Group;
 use super::names::TaskNames;
+use super::optional::Group;
 use super::reader::{Counters, Emptied, Lane, Reader, State};
 use super::spool::Spool;
 use super::tracefs::Tracefs;
@@ -119,11 +119,11 @@ impl Recorder {
         let instance = Instance::create(tracefs.path())?;
         let pages = instance.page_formats()?;
         let tasks = instance.task_formats()?;
-        let MoreFormats {
+        let OptionalFormats {
             events,
             known: more,
             lacking,
-        } = instance.more_formats(&plan.groups)?;
+        } = instance.optional_formats(&plan.groups)?;
         let cpus = instance.cpus()?;
         let kib = plan.buffer_kib.unwrap_or_else(|| default_kib(cpus.len()));
         instance.set_buffers(kib)?;
@@ -150,7 +150,7 @@ impl Recorder {
             TypeNumbers::parse(&plan.pagetypeinfo),
             clock.began,
         )?
-        .with_more(&formats(more.iter()));
+        .with_optional(&formats(more.iter()));
         let counters = Arc::new(Counters::default());
         let state = State {
             layout: instance.layout()?,

@@ -28,6 +28,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
 use thiserror::Error;
 
+pub(crate) use appear::unfinished;
 pub use appear::{UNFINISHED, appear};
 pub use column::{Column, RowGroup, same};
 pub use group::{Group, write};

@@ -55,7 +55,7 @@ pub fn check_claims<R: ChunkReader + 'static>(
     Ok(())
 }
 
-/// As [`check_claims`], of one row group.
+/// Does what [`check_claims`] does, for one row group.
 ///
 /// # Errors
 ///

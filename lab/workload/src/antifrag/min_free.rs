@@ -8,35 +8,23 @@
 
 use brickyard::{Context, Frame, Mobility, Request};
 use brickyard_designs::classics::LabZone;
+use brickyard_trace::named;
 
 use super::programs::{all_begun, warmed_up};
 use super::stage::Stage;
 use crate::pages::{PageId, Role};
 use crate::replay::Watcher;
 
-/// The value of `min_free_kbytes` over a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MinFree {
-    /// Linux's default.
-    Low,
-    /// Four blocks of the highest order, from boot on.
-    HighFromBoot,
-    /// The default at first, and four blocks once the load has run for a minute.
-    RaisedLater,
-}
-
-impl MinFree {
-    /// All of them, the control first.
-    pub const ALL: [Self; 3] = [Self::Low, Self::HighFromBoot, Self::RaisedLater];
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::HighFromBoot => "high from boot",
-            Self::RaisedLater => "raised later",
-        }
+named! {
+    /// The value of `min_free_kbytes` over a run, the control first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum MinFree {
+        /// Linux's default.
+        Low => "low",
+        /// Four blocks of the highest order, from boot on.
+        HighFromBoot => "high from boot",
+        /// The default at first, and four blocks once the load has run for a minute.
+        RaisedLater => "raised later",
     }
 }
 

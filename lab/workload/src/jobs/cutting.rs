@@ -63,7 +63,7 @@ impl Waits {
 /// In which blocks movable memory is taken: files, and the memory of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MovableBlocks {
-    /// As recorded: today's kernel takes large folios.
+    /// Of the size that was recorded: today's kernel takes large folios.
     AsRecorded,
     /// In single frames, as Linux 2.6 did (hugetlbfs apart, which no trace here uses).
     Single,

@@ -179,9 +179,9 @@ impl Script {
         Self::read(trace, Whose::HOST, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Script::new`], with only what the events show: for a machine other than the recorded
-    /// one, which compacts by itself and has other memory at the start. Keeps all steps in memory,
-    /// 24 bytes each.
+    /// Prepares a trace with only what its events show: for a machine other than the recorded one,
+    /// which compacts by itself and has other memory at the start. Keeps all steps in memory, 24
+    /// bytes each.
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
@@ -190,7 +190,7 @@ impl Script {
         Self::build(passes, Whose::Other, Collecting::in_memory)
     }
 
-    /// As [`Script::new`], with what is unknown of the start drawn by this seed: see
+    /// Prepares a trace, with what is unknown of its start drawn by this seed: see
     /// [`start`](crate::start). `excluded` has the types that page blocks, counted from frame 0,
     /// certainly do not have, a bit for each.
     ///

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 
 /// How reclaim works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum How {
+pub(crate) enum ReclaimBy {
     /// The oldest pages, wherever they are.
     Plain,
     /// Lumpy reclaim: the block around the oldest page (2007 to 2012).
@@ -14,7 +14,7 @@ pub(crate) enum How {
     Compaction,
 }
 
-impl How {
+impl ReclaimBy {
     pub(crate) const fn reclaim(self) -> Reclaim {
         match self {
             Self::Plain => Reclaim::Plain,

@@ -49,237 +49,66 @@ enum Number {
 
 /// An event that can be recorded, as `system/name`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct More {
+pub(super) struct OptionalEvent {
     pub(super) event: &'static str,
     group: Group,
     becomes: Becomes,
-    /// The field with the event's frame; empty if it has none.
+    /// The field with the event's frame; `-` if it has none.
     frame: &'static str,
-    /// The field with the order; empty if it has none.
+    /// The field with the order; `-` if it has none.
     order: &'static str,
     /// The numbers of a step. The first is needed; a kernel may lack the others.
     numbers: [Number; 3],
 }
 
-/// An event about blocks.
-const fn blocks(event: &'static str, group: Group, becomes: Becomes, order: &'static str) -> More {
-    More {
-        event,
-        group,
-        becomes,
-        frame: "pfn",
-        order,
-        numbers: [Number::Nothing; 3],
+/// All of them, the most frequent first, a line each: the event, its group, what it becomes, the
+/// fields with its frame and its order, and the numbers of a step. `-` is none; `from..to` the
+/// second field less the first, `new|old` a field under its name until Linux 5.7, and `nid+idx` the
+/// place of a zone.
+const ALL: &str = include_str!("events.txt");
+
+/// Parses [`ALL`], of which a test shows that no line is left out.
+fn all() -> impl Iterator<Item = OptionalEvent> {
+    ALL.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let mut next = || words.next();
+        Some(OptionalEvent {
+            event: next()?,
+            group: next()
+                .and_then(|name| Group::ALL.into_iter().find(|group| group.name() == name))?,
+            becomes: match next()? {
+                "taken" => Becomes::Taken,
+                "drained" => Becomes::Drained,
+                "batched" => Becomes::Batched,
+                step => Becomes::Step(Step::ALL.into_iter().find(|one| one.name() == step)?),
+            },
+            frame: next()?,
+            order: next()?,
+            numbers: [next()?, next()?, next()?].map(number),
+        })
+    })
+}
+
+fn number(text: &'static str) -> Number {
+    match (text, text.split_once(".."), text.split_once('|')) {
+        ("-", ..) => Number::Nothing,
+        ("nid+idx", ..) => Number::Place,
+        (_, Some((from, to)), _) => Number::From(from, to),
+        (_, _, Some((new, old))) => Number::Renamed(new, old),
+        _ => Number::Of(text),
     }
 }
 
-/// A step of compaction.
-const fn compaction(
-    event: &'static str,
-    step: Step,
-    [frame, order]: [&'static str; 2],
-    numbers: [Number; 3],
-) -> More {
-    More {
-        event,
-        group: Group::Compaction,
-        becomes: Becomes::Step(step),
-        frame,
-        order,
-        numbers,
-    }
-}
-
-/// A step of reclaim.
-const fn reclaim(
-    event: &'static str,
-    step: Step,
-    order: &'static str,
-    numbers: [Number; 3],
-) -> More {
-    More {
-        group: Group::Reclaim,
-        ..compaction(event, step, ["", order], numbers)
-    }
-}
-
-/// Pages that compaction has isolated.
-const fn isolated(event: &'static str, step: Step) -> More {
-    compaction(
-        event,
-        step,
-        ["start_pfn", ""],
-        [
-            Number::Of("nr_taken"),
-            Number::Of("nr_scanned"),
-            Number::From("start_pfn", "end_pfn"),
-        ],
-    )
-}
-
-/// Compaction of a zone from `migrate_pfn` upwards and `free_pfn` downwards.
-const fn searching(event: &'static str, step: Step, first: &'static str) -> More {
-    compaction(
-        event,
-        step,
-        ["migrate_pfn", ""],
-        [
-            Number::Of(first),
-            Number::From("migrate_pfn", "free_pfn"),
-            Number::From("zone_start", "zone_end"),
-        ],
-    )
-}
-
-/// A decision on a zone.
-const fn decided(event: &'static str, step: Step, [first, second]: [Number; 2]) -> More {
-    compaction(event, step, ["", "order"], [first, second, Number::Place])
-}
-
-const NOTHING: Number = Number::Nothing;
-const NODE: Number = Number::Of("nid");
-const RESULT: [Number; 2] = [Number::Of("ret"), NOTHING];
-const PUT_OFF: [Number; 2] = [Number::Of("considered"), Number::Of("defer_shift")];
-const HIGHEST: Number = Number::Renamed("highest_zoneidx", "classzone_idx");
-
-/// All of them, the most frequent first.
-const ALL: [More; 22] = [
-    blocks(
-        "kmem/mm_page_alloc_zone_locked",
-        Group::Zones,
-        Becomes::Taken,
-        "order",
-    ),
-    blocks(
-        "kmem/mm_page_pcpu_drain",
-        Group::Zones,
-        Becomes::Drained,
-        "order",
-    ),
-    // Its text has an order, which is always 0.
-    blocks(
-        "kmem/mm_page_free_batched",
-        Group::Batched,
-        Becomes::Batched,
-        "",
-    ),
-    isolated(
-        "compaction/mm_compaction_isolate_migratepages",
-        Step::SourcesIsolated,
-    ),
-    isolated(
-        "compaction/mm_compaction_isolate_freepages",
-        Step::TargetsIsolated,
-    ),
-    isolated(
-        "compaction/mm_compaction_fast_isolate_freepages",
-        Step::TargetsPicked,
-    ),
-    compaction(
-        "compaction/mm_compaction_migratepages",
-        Step::Migrated,
-        ["", ""],
-        [
-            Number::Of("nr_migrated"),
-            Number::Of("nr_failed"),
-            Number::Nothing,
-        ],
-    ),
-    decided(
-        "compaction/mm_compaction_finished",
-        Step::CompactionFinished,
-        RESULT,
-    ),
-    decided(
-        "compaction/mm_compaction_suitable",
-        Step::CompactionSuitable,
-        RESULT,
-    ),
-    decided(
-        "compaction/mm_compaction_deferred",
-        Step::CompactionDeferred,
-        PUT_OFF,
-    ),
-    decided(
-        "compaction/mm_compaction_defer_compaction",
-        Step::CompactionDefers,
-        PUT_OFF,
-    ),
-    decided(
-        "compaction/mm_compaction_defer_reset",
-        Step::CompactionResumes,
-        PUT_OFF,
-    ),
-    searching(
-        "compaction/mm_compaction_begin",
-        Step::CompactionBegins,
-        "sync",
-    ),
-    searching(
-        "compaction/mm_compaction_end",
-        Step::CompactionEnds,
-        "status",
-    ),
-    compaction(
-        "compaction/mm_compaction_wakeup_kcompactd",
-        Step::KcompactdCalled,
-        ["", "order"],
-        [NODE, HIGHEST, NOTHING],
-    ),
-    compaction(
-        "compaction/mm_compaction_kcompactd_wake",
-        Step::KcompactdWakes,
-        ["", "order"],
-        [NODE, HIGHEST, NOTHING],
-    ),
-    compaction(
-        "compaction/mm_compaction_kcompactd_sleep",
-        Step::KcompactdSleeps,
-        ["", ""],
-        [NODE, NOTHING, NOTHING],
-    ),
-    reclaim(
-        "vmscan/mm_vmscan_wakeup_kswapd",
-        Step::KswapdCalled,
-        "order",
-        [NODE, Number::Of("zid"), Number::Of("gfp_flags")],
-    ),
-    reclaim(
-        "vmscan/mm_vmscan_kswapd_wake",
-        Step::KswapdWakes,
-        "order",
-        [NODE, Number::Of("zid"), NOTHING],
-    ),
-    reclaim(
-        "vmscan/mm_vmscan_kswapd_sleep",
-        Step::KswapdSleeps,
-        "",
-        [NODE, NOTHING, NOTHING],
-    ),
-    reclaim(
-        "vmscan/mm_vmscan_direct_reclaim_begin",
-        Step::ReclaimBegins,
-        "order",
-        [Number::Of("gfp_flags"), NOTHING, NOTHING],
-    ),
-    reclaim(
-        "vmscan/mm_vmscan_direct_reclaim_end",
-        Step::ReclaimEnds,
-        "",
-        [Number::Of("nr_reclaimed"), NOTHING, NOTHING],
-    ),
-];
-
-impl More {
+impl OptionalEvent {
     /// Returns the events of these groups.
     pub(super) fn of<'g>(groups: &'g [Group]) -> impl Iterator<Item = Self> + use<'g> {
-        ALL.into_iter().filter(|more| groups.contains(&more.group))
+        all().filter(|more| groups.contains(&more.group))
     }
 
     /// Returns the event of this name, without its system.
     fn named(name: &str) -> Option<Self> {
         let own = |more: &Self| more.event.rsplit('/').next() == Some(name);
-        ALL.into_iter().find(own)
+        all().find(own)
     }
 }
 
@@ -333,9 +162,9 @@ impl Fields {
     /// Finds the fields in a format. `None` if it is that of another event, or lacks one that is
     /// needed: such an event cannot be recorded.
     pub(super) fn of(format: &Format) -> Option<Self> {
-        let more = More::named(&format.name)?;
+        let more = OptionalEvent::named(&format.name)?;
         let field = |name: &str| match name {
-            "" => Some(None),
+            "-" => Some(None),
             _ => format.field(name).cloned().map(Some),
         };
         let has_type = matches!(more.becomes, Becomes::Taken | Becomes::Drained);
@@ -345,7 +174,7 @@ impl Fields {
             becomes: more.becomes,
             frame: field(more.frame)?,
             order: field(more.order)?,
-            mobility: field(if has_type { "migratetype" } else { "" })?,
+            mobility: field(if has_type { "migratetype" } else { "-" })?,
             // No more than a hint, which older kernels lack.
             refill: format.field("percpu_refill").cloned(),
             numbers: [
@@ -402,11 +231,10 @@ mod tests {
 
     #[test]
     fn every_step_is_recorded_with_the_numbers_that_it_is_said_to_have() {
+        assert_eq!(all().count(), ALL.lines().count());
         for step in Step::ALL {
-            let events = ALL
-                .iter()
-                .filter(|more| more.becomes == Becomes::Step(step));
-            let events: Vec<&More> = events.collect();
+            let events = all().filter(|more| more.becomes == Becomes::Step(step));
+            let events: Vec<OptionalEvent> = events.collect();
             assert_eq!(events.len(), 1, "{step:?}");
             for (number, name) in events[0].numbers.into_iter().zip(step.numbers()) {
                 assert_eq!(number == Number::Nothing, name.is_empty(), "{step:?}");

@@ -1,37 +1,39 @@
 //! Small hosts that are made up: the files that [`Host::at`] reads, of memory whose page blocks are
-//! given one by one. For tests, and for fleets to try queries on.
+//! given one by one. The tests of the service and of the command use them too.
+
+#![allow(dead_code, reason = "each program of tests uses a part")]
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::Host;
+use brickyard_host::Host;
 
 /// Flags of `/proc/kpageflags`.
-pub mod flag {
+pub(crate) mod flag {
     /// On a list of reclaim, as memory of processes and files is.
-    pub const LRU: u64 = 1 << 5;
+    pub(crate) const LRU: u64 = 1 << 5;
     /// Modified.
-    pub const DIRTY: u64 = 1 << 4;
+    pub(crate) const DIRTY: u64 = 1 << 4;
     /// Free.
-    pub const BUDDY: u64 = 1 << 10;
+    pub(crate) const BUDDY: u64 = 1 << 10;
     /// Anonymous memory.
-    pub const ANON: u64 = 1 << 12 | LRU;
+    pub(crate) const ANON: u64 = 1 << 12 | LRU;
     /// Kernel objects.
-    pub const SLAB: u64 = 1 << 7;
+    pub(crate) const SLAB: u64 = 1 << 7;
     /// The first frame of a large page.
-    pub const HEAD: u64 = 1 << 15;
+    pub(crate) const HEAD: u64 = 1 << 15;
     /// Its other frames.
-    pub const TAIL: u64 = 1 << 16;
+    pub(crate) const TAIL: u64 = 1 << 16;
 }
 
 /// Frames of a page block.
-pub const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 
 /// What is in a page block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block {
+pub(crate) enum Block {
     /// Nothing.
     Free,
     /// One anonymous page, the rest free.
@@ -55,7 +57,7 @@ pub enum Block {
 impl Block {
     /// Returns the flags of its frames.
     #[must_use]
-    pub fn flags(self) -> Vec<u64> {
+    pub(crate) fn flags(self) -> Vec<u64> {
         use flag::{ANON, BUDDY, DIRTY, HEAD, LRU, SLAB, TAIL};
         let mut flags = vec![BUDDY; BLOCK];
         match self {
@@ -81,25 +83,25 @@ impl Block {
 
 /// A host of one zone that begins at frame 0.
 #[derive(Debug, Clone)]
-pub struct SyntheticHost {
+pub(crate) struct SyntheticHost {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its page blocks.
-    pub blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
     /// How many of them the kernel does not manage yet.
-    pub unmanaged: usize,
+    pub(crate) unmanaged: usize,
     /// How many pages the per-CPU list can hold; it is empty.
-    pub list_high: u64,
+    pub(crate) list_high: u64,
     /// `/proc/vmstat`.
-    pub vmstat: String,
+    pub(crate) vmstat: String,
     /// When its files were copied; `None` for now.
-    pub time: Option<SystemTime>,
+    pub(crate) time: Option<SystemTime>,
 }
 
 impl SyntheticHost {
     /// Makes a host of these blocks.
     #[must_use]
-    pub fn new(name: &str, blocks: Vec<Block>) -> Self {
+    pub(crate) fn new(name: &str, blocks: Vec<Block>) -> Self {
         Self {
             name: name.to_owned(),
             blocks,
@@ -114,7 +116,7 @@ impl SyntheticHost {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn write(&self, root: &Path) -> io::Result<Host> {
+    pub(crate) fn write(&self, root: &Path) -> io::Result<Host> {
         let put = |path: &str, bytes: &[u8]| {
             let path = root.join(path);
             fs::create_dir_all(path.parent().unwrap_or(root))?;
