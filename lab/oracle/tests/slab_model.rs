@@ -120,10 +120,15 @@ fn sheaves_of_pages_with_homes_agree_with_the_model() {
 
 #[test]
 fn sheaves_of_a_heap_agree_with_the_model() {
-    for nodes in [1, 2] {
-        agrees_with_the_model(SlabKind::SheafedOfHeap, nodes, Events::None);
-        agrees_with_the_model(SlabKind::SheafedOfHeap, nodes, Events::Happen);
-    }
+    agrees_with_the_model(SlabKind::SheafedOfHeap, 2, Events::Happen);
+}
+
+#[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
+fn sheaves_of_a_heap_agree_with_the_model_otherwise_too() {
+    agrees_with_the_model(SlabKind::SheafedOfHeap, 1, Events::None);
+    agrees_with_the_model(SlabKind::SheafedOfHeap, 1, Events::Happen);
+    agrees_with_the_model(SlabKind::SheafedOfHeap, 2, Events::None);
 }
 
 #[test]
