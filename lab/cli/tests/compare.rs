@@ -124,7 +124,7 @@ x / never got that far / rate  ops/s           n/a         3.000 (     n/a)  unc
 Gmean of B / A                                1.00          0.99 (   0.99%)
 
 8 rows: 1 worse, 1 better, 0 changed, 4 same, 2 unclear.
-Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < 0.05 after Holm's correction for 5 tests.
+Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by the rank-sum test, or with fewer samples than it needs by Welch's, p < 0.05 after Holm's correction for 5 tests.
 worse, better: the difference is proven and more than 2 %. unclear: a loss of more than 2 % is neither proven nor ruled out.
 Gmean: of 7 rows, lower is better; for metrics where higher is better, A / B is used.
 Only in A (1): x / gone / rate.
@@ -185,11 +185,9 @@ fn json_and_csv_have_every_figure_of_a_row() {
     let figure = |name: &str| row[name].as_f64().unwrap();
     assert!((figure("ratio") - 1.1).abs() < 1e-9);
     assert!(figure("ratio_low") < 1.1 && figure("ratio_high") > 1.1);
-    assert!(figure("hedges_g") < -10.0, "worse is below zero");
-    assert_eq!(figure("cliffs_delta"), -1.0);
     assert_eq!(row["ratio_by"], "t of log ratios");
-    assert!(figure("p_rank_sum") < 0.001);
-    assert!(figure("p") < figure("p_holm") && figure("p_holm") < 1e-6);
+    assert_eq!(row["test"], "rank-sum");
+    assert!(figure("p") < figure("p_holm") && figure("p_holm") < 0.01);
     let counts = json!({"better": 1, "worse": 1, "changed": 0, "same": 4, "unclear": 2});
     assert_eq!(json["counts"], counts);
     assert_eq!(json["tests"], 5);

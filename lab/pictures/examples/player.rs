@@ -1,6 +1,6 @@
 //! A made-up machine under four page placements, as a page with a player and a PNG.
 //!
-//! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS] [FILMS]` writes
+//! `cargo run --release -p brickyard-pictures --example player -- [FOLDER] [SHOTS] [FILMS]` writes
 //! `player.html` and `last.png`. Nothing here is measured: the machine allocates and
 //! frees pages at random, so that there is something to look at.
 

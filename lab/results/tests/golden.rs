@@ -1,6 +1,6 @@
 //! The three formats of a document, compared with golden files: text that people paste into mails
 //! and that other programs parse must not change unnoticed.
-//! `BRICKYARD_BLESS=1 cargo test -p brickyard-report` rewrites the files.
+//! `BRICKYARD_BLESS=1 cargo test -p brickyard-results` rewrites the files.
 
 use std::fs;
 use std::path::Path;

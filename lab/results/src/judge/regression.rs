@@ -1,61 +1,34 @@
-//! Two documents of results compared: which of their rows measure the same, and the verdict on each
-//! such pair.
+//! Whether a row got worse: two documents compared row by row.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | `pair.rs` | two rows, and which of their samples are compared |
-//! | `several.rs` | several runs of one build as one side |
-//! | `tested.rs` | the test of a pair |
-//! | `full.rs` | figures with no part in the verdict: effect sizes, geometric mean |
-//!
-//! For exact rows (`tested.rs`) the gain is that of the means, and any difference is significant.
-//! Otherwise the means are compared by Welch's test, with p corrected by Holm for all pairs that
-//! are tested. A significant difference greater than the threshold makes a row better or worse; a
-//! row that is not worse is the same only if a loss greater than the threshold can be ruled out by
-//! the 95 % interval of the difference.
+//! For exact rows the gain is that of the means, and any difference is significant. Others are
+//! tested, with p corrected by Holm for all pairs that are. A significant difference greater than
+//! the threshold makes a row better or worse; a row that is not worse is the same only if a loss
+//! greater than the threshold can be ruled out by the 95 % interval of the difference.
 //!
 //! The samples of a timed row are rounds of one run, and runs of one build differ by more than
 //! their rounds. So timed rows have their own threshold, which bounds the ratio of the greater mean
 //! to the smaller, for times and rates alike.
 
-mod full;
-mod pair;
-mod several;
-mod tested;
-
 use core::fmt;
 
-use crate::{Better, GmeanCell, Interval, SampleKind, Welch, gain_percent};
+use super::pair::Pair;
+use super::{Sides, Test};
+use crate::statistics::{Interval, RatioInterval, holm};
+use crate::{Better, Gmean, SampleKind, gain_percent};
 
-pub use full::Full;
-pub use pair::{Chosen, Matched, Pair, row_name};
-pub use several::as_samples;
-pub use tested::{Exactly, Test};
-use tested::{does_not_vary, tests};
-
-/// Why rows cannot be put side by side.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum VerdictError {
-    /// A row cannot be made of its samples.
-    #[error(transparent)]
-    Row(#[from] crate::RowError),
-    /// A row is there twice, or contradicts another.
-    #[error(transparent)]
-    Results(#[from] crate::ResultsError),
-}
+/// Exact values that differ by at most this, relative to the larger, are the same: rounding on
+/// another machine.
+const TOLERANCE: f64 = 1e-9;
 
 /// The rules that rows are judged by.
 #[derive(Debug, Clone, Copy)]
-pub struct Judge {
+pub struct Rules {
     /// The level of significance.
     pub alpha: f64,
     /// A loss or gain must be greater than this, in percent, to make a row worse or better.
     pub threshold_percent: f64,
     /// What the samples of timed rows are, and their threshold.
     pub timed: Timed,
-    /// How much is computed.
-    pub depth: Depth,
 }
 
 /// What the samples of a timed row are.
@@ -69,16 +42,6 @@ pub enum Timed {
     },
     /// Each sample is the mean of a run. They are judged like all others.
     Runs,
-}
-
-/// How much is computed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Depth {
-    /// What a narrow table shows.
-    Table,
-    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples per row with
-    /// ten samples or more.
-    Full,
 }
 
 /// The verdict on a pair.
@@ -128,37 +91,35 @@ impl fmt::Display for Verdict {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Judged<'a> {
-    /// The rows.
+    /// The pair.
     pub pair: &'a Pair,
-    /// The gain of the means; positive is better. `None` where a side has no samples, where the
-    /// baseline is 0 and the other is not, and where neither direction is better.
+    /// The gain of the mean in percent: positive is better. `None` from 0, of a metric of which
+    /// neither direction is better, and without samples.
     pub gain_percent: Option<f64>,
-    /// How the pair was tested.
-    pub test: Test,
-    /// Whether the sides differ significantly.
+    /// The 95 % interval of the gain of a row that is not exact.
+    pub gain_interval: Option<Interval>,
+    /// That of the ratio B / A, of exact rows over the pairs.
+    pub ratio: Option<RatioInterval>,
+    /// The test, and its p after Holm's correction. `None` of exact rows and of too few samples.
+    pub test: Option<(Test, f64)>,
+    /// Whether the sides differ.
     pub significant: bool,
     /// The verdict.
     pub verdict: Verdict,
-    /// The 95 % interval of the difference as gains: the worst, and the best. Only of pairs that
-    /// are tested.
-    pub gain_interval: Option<Interval>,
-    /// Figures that take longer to compute, with [`Depth::Full`].
-    pub full: Option<Full>,
 }
 
-/// The verdicts on all pairs.
+/// All pairs with their verdicts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Judgements<'a> {
     /// The rules.
-    pub judge: Judge,
+    pub rules: Rules,
     /// The pairs, in the order of the baseline.
     pub rows: Vec<Judged<'a>>,
     /// The number of tests that p is corrected for.
     pub tests: usize,
-    /// Which direction of the ratios is better, and their geometric mean. `None` where no row gives
-    /// a ratio.
-    pub gmean: Option<(Better, GmeanCell)>,
+    /// The geometric mean of the ratios B / A.
+    pub gmean: Option<Gmean>,
 }
 
 impl Judgements<'_> {
@@ -169,40 +130,65 @@ impl Judgements<'_> {
     }
 }
 
-impl Judge {
+impl Rules {
     /// Judges every pair; `each` is called before each of them.
     pub fn compare<'a>(&self, pairs: &'a [Pair], mut each: impl FnMut()) -> Judgements<'a> {
-        let tests = tests(pairs);
+        let tests = self.tests(pairs);
         let judged = pairs.iter().zip(&tests).map(|(pair, test)| {
             each();
             self.judged(pair, *test)
         });
-        let rows = judged.collect();
-        let tested = tests
-            .iter()
-            .filter(|test| matches!(test, Test::Welch { .. }));
+        let mut directions = pairs.iter().map(Pair::better);
+        let better = directions.find(|better| *better != Better::Neither);
+        let means = pairs.iter().filter_map(|pair| {
+            let (a, b) = pair.means()?;
+            Some((pair.better(), b, a))
+        });
         Judgements {
-            judge: *self,
-            rows,
-            tests: tested.count(),
-            gmean: full::gmean(pairs),
+            rules: *self,
+            rows: judged.collect(),
+            tests: tests.iter().flatten().count(),
+            gmean: better.and_then(|better| Gmean::of(better, means)),
         }
     }
 
-    fn judged<'a>(&self, pair: &'a Pair, test: Test) -> Judged<'a> {
-        let significant = test.is_significant(self.alpha);
-        let gain_percent = pair.means().and_then(|(a, b)| gain(pair.better(), b, a));
-        let gain_interval = match test {
-            Test::Welch { .. } => gain_interval(pair),
-            Test::Exact(_) | Test::None => None,
+    /// Tests each pair, and corrects p for all that can be tested.
+    fn tests(&self, pairs: &[Pair]) -> Vec<Option<(Test, f64)>> {
+        // What a rank test must be able to reach, to be of use after the correction.
+        let varying = pairs.iter().filter(|pair| test(pair, 1.0).is_some());
+        let level = self.alpha / varying.count().max(1) as f64;
+        let tests: Vec<_> = pairs.iter().map(|pair| test(pair, level)).collect();
+        let p = tests
+            .iter()
+            .map(|test| test.map_or(f64::NAN, |test| test.p));
+        let corrected = holm(&p.collect::<Vec<_>>()).into_iter();
+        tests
+            .into_iter()
+            .zip(corrected)
+            .map(|(test, p_holm)| Some((test?, p_holm)))
+            .collect()
+    }
+
+    fn judged<'a>(&self, pair: &'a Pair, test: Option<(Test, f64)>) -> Judged<'a> {
+        let sides = pair.sides();
+        let (a, b) = (sides.before, sides.now);
+        let significant = match test {
+            Some((_, p_holm)) => p_holm < self.alpha,
+            None => sides.is_exact && has_changed(pair),
         };
-        let worst = match test {
-            Test::Exact(_) => gain_percent,
-            Test::Welch { .. } => gain_interval.map(|gain| gain.low),
-            Test::None => None,
+        let gain_percent = pair.means().and_then(|(a, b)| gain(pair.better(), b, a));
+        let varying = Sides {
+            is_exact: false,
+            ..sides
+        };
+        let ratio = varying.difference().interval;
+        let of_gain = ratio.filter(|_| !sides.is_exact);
+        let gain_interval = of_gain.and_then(|found| gains(pair.better(), found.ends));
+        let worst = match sides.is_exact {
+            true => gain_percent,
+            false => gain_interval.map(|gain| gain.low),
         };
         let allowed = self.allowed(pair);
-        let (a, b) = (pair.a.samples(), pair.b.samples());
         let verdict = match gain_percent {
             _ if !a.is_empty() && a == b => Verdict::Same,
             Some(gain) if significant && gain > allowed.high => Verdict::Better,
@@ -215,11 +201,17 @@ impl Judge {
         Judged {
             pair,
             gain_percent,
+            gain_interval,
+            ratio: ratio.map(|ratio| match pair.better() {
+                Better::Lower => RatioInterval {
+                    ends: ratio.ends.map(f64::recip),
+                    ..ratio
+                },
+                Better::Higher | Better::Neither => ratio,
+            }),
             test,
             significant,
             verdict,
-            gain_interval,
-            full: (self.depth == Depth::Full).then(|| full::of(pair, test)),
         }
     }
 
@@ -241,23 +233,40 @@ impl Judge {
     }
 }
 
+/// Returns the test of a pair. Where no sample varies the clock is too coarse to show scatter: p is
+/// 0 if the means differ, and 1 if they do not.
+fn test(pair: &Pair, level: f64) -> Option<Test> {
+    if !pair.is_exact() && pair.does_not_vary() {
+        let p = if has_changed(pair) { 0.0 } else { 1.0 };
+        return Some(Test { by: "constant", p });
+    }
+    pair.sides().test(level)
+}
+
+/// Returns true if samples differ, run by run if both sides have the same runs.
+fn has_changed(pair: &Pair) -> bool {
+    let differs = |(a, b): (f64, f64)| (a - b).abs() > TOLERANCE * a.abs().max(b.abs());
+    match pair.kind {
+        Some(SampleKind::Exact) => {
+            let mut samples = pair.a.samples().iter().zip(pair.b.samples());
+            samples.any(|(a, b)| differs((*a, *b)))
+        }
+        _ => pair.means().is_some_and(differs),
+    }
+}
+
 /// Returns the gain in percent; `None` from a base of 0, where any number would be arbitrary.
 fn gain(better: Better, now: f64, base: f64) -> Option<f64> {
     let gain = gain_percent(better, now, base);
     (gain.is_finite() && (base != 0.0 || now == 0.0)).then_some(gain)
 }
 
-/// Returns the 95 % interval of the difference as gains.
-fn gain_interval(pair: &Pair) -> Option<Interval> {
-    let (a, b) = pair.means()?;
-    let by = if does_not_vary(pair) {
-        let by = b - a;
-        Interval { low: by, high: by }
-    } else {
-        Welch::difference95(pair.b.samples(), pair.a.samples())?
+/// Returns an interval of ratios, above 1 is better, as gains.
+fn gains(better: Better, ratio: Interval) -> Option<Interval> {
+    let gain = match better {
+        Better::Higher => |ratio: f64| 100.0 * (ratio - 1.0),
+        Better::Lower => |ratio: f64| 100.0 * (1.0 - ratio.recip()),
+        Better::Neither => return None,
     };
-    let gain = |by: f64| gain(pair.better(), a + by, a);
-    let (one, other) = (gain(by.low)?, gain(by.high)?);
-    let (low, high) = (one.min(other), one.max(other));
-    Some(Interval { low, high })
+    Some(ratio.map(gain))
 }
