@@ -214,7 +214,7 @@ fn against_before(
 ) -> (Vec<Texts>, Vec<String>) {
     // A space in the star's column.
     let padded = |text: &str| format!("{text:>STEP_WIDTH$} ");
-    let mut lines = vec![texts("", &comparison.configs, |config| padded(config))];
+    let mut lines = vec![texts("", &comparison.configs, padded)];
     let main = comparison.lines[0].metric;
     for line in &comparison.lines {
         let decimals = decimals_of(line, options.decimals);

@@ -38,6 +38,7 @@ impl<'a> Record<'a> {
     fn of(judged: &Judged<'a>) -> Self {
         let (a, b): (&'a Row, &'a Row) = (&judged.pair.a, &judged.pair.b);
         let (of_a, of_b, metric) = (a.summary(), b.summary(), a.metric());
+        let interval = judged.ratio();
         let ratio = of_a.mean().zip(of_b.mean()).map(|(a, b)| b / a);
         Self {
             config_a: a.config(),
@@ -54,9 +55,9 @@ impl<'a> Record<'a> {
             stddev_b: of_b.stddev(),
             gain_percent: judged.gain_percent,
             ratio: ratio.filter(|ratio| ratio.is_finite()),
-            ratio_low: judged.ratio.map(|found| found.ends.low),
-            ratio_high: judged.ratio.map(|found| found.ends.high),
-            ratio_by: judged.ratio.map(|found| found.method.name()),
+            ratio_low: interval.map(|found| found.ends.low),
+            ratio_high: interval.map(|found| found.ends.high),
+            ratio_by: interval.map(|found| found.method.name()),
             kind: judged.pair.kind,
             test: match judged.test {
                 Some((test, _)) => test.by,

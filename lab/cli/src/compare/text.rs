@@ -16,18 +16,21 @@ pub(super) fn table(
     statistics: bool,
 ) -> String {
     let mut text = head(sides);
-    let mut lines = vec![["", "unit", "A", "B (gain)", "B / A, 95 %", "p", ""].map(str::to_owned)];
-    lines.extend(comparison.rows.iter().map(line));
+    let mut heads = vec!["", "unit", "A", "B (gain)"];
+    if statistics {
+        heads.extend(["B / A, 95 %", "p"]);
+    }
+    heads.push("");
+    let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
+    let rows = comparison.rows.iter();
+    lines.extend(rows.map(|row| line(row, statistics)));
     if let Some(gmean) = comparison.gmean {
         let (ratio, gain) = (number(gmean.ratio, 10.0), percent(gmean.gain_percent));
-        let ratio = format!("{ratio:>12} ({gain:>8})");
-        lines.push(["Gmean of B / A", "", "1.00", &ratio, "", "", ""].map(str::to_owned));
-    }
-    let mut lines: Vec<Vec<String>> = lines.into_iter().map(Vec::from).collect();
-    if !statistics {
-        for line in &mut lines {
-            line.drain(4..6);
-        }
+        let mut line = vec![String::new(); lines[0].len()];
+        line[0] = "Gmean of B / A".into();
+        line[2] = "1.00".into();
+        line[3] = format!("{ratio:>12} ({gain:>8})");
+        lines.push(line);
     }
     let last = lines[0].len() - 1;
     let columns = (0..=last).map(|column| match column {
@@ -72,7 +75,7 @@ fn head(sides: &Sides<'_>) -> String {
 }
 
 /// Returns the line of a pair.
-fn line(row: &Judged<'_>) -> [String; 7] {
+fn line(row: &Judged<'_>, statistics: bool) -> Vec<String> {
     let (a, b) = (row.pair.a.summary().mean(), row.pair.b.summary().mean());
     let scale = a.unwrap_or(0.0).abs().max(b.unwrap_or(0.0).abs());
     let value = |value: Option<f64>| value.map_or_else(nothing, |value| number(value, scale));
@@ -88,26 +91,27 @@ fn line(row: &Judged<'_>) -> [String; 7] {
         }
         None => nothing(),
     };
-    let ratio = row.ratio.map_or_else(nothing, |ratio| {
-        format!("{} to {}", four(ratio.ends.low), four(ratio.ends.high))
-    });
-    let p = match row.test {
-        Some((_, p_holm)) => chance(p_holm),
-        None if row.pair.is_exact() => "exact".into(),
-        None => nothing(),
-    };
-    [
+    let mut line = vec![
         plain(&row.pair.name),
         plain(row.pair.a.metric().unit),
         format!("{:>12}", value(a)),
         format!("{:>12} {open}{gain:>8}{close}", value(b)),
-        ratio,
-        p,
-        match row.verdict {
-            Verdict::Same => String::new(),
-            verdict => verdict.name().to_owned(),
-        },
-    ]
+    ];
+    if statistics {
+        line.push(row.ratio().map_or_else(nothing, |found| {
+            format!("{} to {}", four(found.ends.low), four(found.ends.high))
+        }));
+        line.push(match row.test {
+            Some((_, p_holm)) => chance(p_holm),
+            None if row.pair.is_exact() => "exact".into(),
+            None => nothing(),
+        });
+    }
+    line.push(match row.verdict {
+        Verdict::Same => String::new(),
+        verdict => verdict.name().to_owned(),
+    });
+    line
 }
 
 /// Returns the lines that explain the table.

@@ -98,8 +98,8 @@ pub struct Judged<'a> {
     pub gain_percent: Option<f64>,
     /// The 95 % interval of the gain of a row that is not exact.
     pub gain_interval: Option<Interval>,
-    /// That of the ratio B / A, of exact rows over the pairs.
-    pub ratio: Option<RatioInterval>,
+    // That of the ratio, above 1 is better.
+    interval: Option<RatioInterval>,
     /// The test, and its p after Holm's correction. `None` of exact rows and of too few samples.
     pub test: Option<(Test, f64)>,
     /// Whether the sides differ.
@@ -120,6 +120,29 @@ pub struct Judgements<'a> {
     pub tests: usize,
     /// The geometric mean of the ratios B / A.
     pub gmean: Option<Gmean>,
+}
+
+impl Judged<'_> {
+    /// Returns the 95 % interval of B / A; of an exact row that over the pairs, which takes part in
+    /// no verdict and is computed here.
+    #[must_use]
+    pub fn ratio(&self) -> Option<RatioInterval> {
+        let varying = Sides {
+            is_exact: false,
+            ..self.pair.sides()
+        };
+        let found = match self.pair.is_exact() {
+            true => varying.difference().interval,
+            false => self.interval,
+        }?;
+        Some(match self.pair.better() {
+            Better::Lower => RatioInterval {
+                ends: found.ends.map(f64::recip),
+                ..found
+            },
+            Better::Higher | Better::Neither => found,
+        })
+    }
 }
 
 impl Judgements<'_> {
@@ -177,13 +200,8 @@ impl Rules {
             None => sides.is_exact && has_changed(pair),
         };
         let gain_percent = pair.means().and_then(|(a, b)| gain(pair.better(), b, a));
-        let varying = Sides {
-            is_exact: false,
-            ..sides
-        };
-        let ratio = varying.difference().interval;
-        let of_gain = ratio.filter(|_| !sides.is_exact);
-        let gain_interval = of_gain.and_then(|found| gains(pair.better(), found.ends));
+        let interval = sides.difference().interval;
+        let gain_interval = interval.and_then(|found| gains(pair.better(), found.ends));
         let worst = match sides.is_exact {
             true => gain_percent,
             false => gain_interval.map(|gain| gain.low),
@@ -202,13 +220,7 @@ impl Rules {
             pair,
             gain_percent,
             gain_interval,
-            ratio: ratio.map(|ratio| match pair.better() {
-                Better::Lower => RatioInterval {
-                    ends: ratio.ends.map(f64::recip),
-                    ..ratio
-                },
-                Better::Higher | Better::Neither => ratio,
-            }),
+            interval,
             test,
             significant,
             verdict,
