@@ -1,6 +1,6 @@
 //! The protocol of 2005 and 2007 on one machine, and a film of it.
 
-pub(crate) mod set;
+pub(crate) mod parameters;
 pub(crate) mod variants;
 
 use anyhow::Context as _;

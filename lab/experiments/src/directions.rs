@@ -6,37 +6,12 @@ use crate::judge::{Judgement, Verdict};
 /// Returns the judgement of a figure; none if its rows are missing.
 pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;
 
-/// How many directions had each outcome.
+/// How many directions had each verdict, and how many of these remain after the correction for many
+/// comparisons: p is below 5 % after it, or there is nothing to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Directions {
-    /// The direction of the document, and its size.
-    pub same: usize,
-    /// The direction of the document, and another size.
-    pub other_size: usize,
-    /// The opposite direction.
-    pub opposite: usize,
-    /// The samples cannot decide, or the difference is negligible.
-    pub noise: usize,
-    /// Not the same under all assumptions.
-    pub depends: usize,
-    /// It hangs on assumptions that were not varied.
-    pub not_swept: usize,
-    /// No difference was published, and there is none. These and the next two are no directions,
-    /// and not counted by [`all`](Self::all).
-    pub none: usize,
-    /// No difference was published, and there is one.
-    pub only_here: usize,
-    /// No difference was published, and the samples cannot decide.
-    pub unclear: usize,
-    /// What would cause the published difference is not modelled. No directions either.
-    pub not_testable: usize,
-    /// Claims that the document's own figure does not fulfil. No directions either.
-    pub contradicted: usize,
-    /// Those of `same` and `other_size` that remain after the correction for many comparisons: p is
-    /// below 5 % after it, or there is nothing to test.
-    pub same_corrected: usize,
-    /// Those of `opposite` that remain after it.
-    pub opposite_corrected: usize,
+    counts: [usize; Verdict::ALL.len()],
+    corrected: [usize; Verdict::ALL.len()],
 }
 
 impl Directions {
@@ -44,123 +19,93 @@ impl Directions {
     #[must_use]
     pub fn of(judged: Judged<'_>, document: &Document, among: Among) -> Self {
         let mut counts = Self::default();
-        for figure in document.directions(among) {
-            let Some(judgement) = judged(figure) else {
-                continue;
-            };
-            let corrected = usize::from(judgement.remains());
-            match judgement.verdict {
-                Some(Verdict::Same) => {
-                    counts.same += 1;
-                    counts.same_corrected += corrected;
-                }
-                Some(Verdict::OtherSize) => {
-                    counts.other_size += 1;
-                    counts.same_corrected += corrected;
-                }
-                Some(Verdict::Opposite) => {
-                    counts.opposite += 1;
-                    counts.opposite_corrected += corrected;
-                }
-                Some(Verdict::WithinNoise) => counts.noise += 1,
-                Some(Verdict::Depends) => counts.depends += 1,
-                Some(Verdict::NotSwept) => counts.not_swept += 1,
-                Some(Verdict::NoDifference) => counts.none += 1,
-                Some(Verdict::OnlyHere) => counts.only_here += 1,
-                Some(Verdict::Unclear) => counts.unclear += 1,
-                Some(Verdict::NotTestable) => counts.not_testable += 1,
-                Some(Verdict::Contradicted) => counts.contradicted += 1,
-                None => {}
+        let directions = document.directions(among);
+        for judgement in directions.filter_map(judged) {
+            if let Some(verdict) = judgement.verdict {
+                counts.counts[verdict as usize] += 1;
+                counts.corrected[verdict as usize] += usize::from(judgement.remains());
             }
         }
         counts
     }
 
-    /// Returns the number of all that were judged and had a direction to compare.
+    /// Returns the number of those with this verdict.
     #[must_use]
-    pub const fn all(self) -> usize {
-        self.same_direction() + self.opposite + self.noise + self.depends + self.not_swept
+    pub const fn number(self, verdict: Verdict) -> usize {
+        self.counts[verdict as usize]
     }
 
-    /// Returns the number of those with the direction of the document, whatever their size.
+    fn sum(self, of: impl Fn(Verdict) -> bool) -> usize {
+        let counted = Verdict::ALL.into_iter().filter(|&verdict| of(verdict));
+        counted.map(|verdict| self.number(verdict)).sum()
+    }
+
+    /// Returns the number of all that were judged and had a direction to compare.
     #[must_use]
-    pub const fn same_direction(self) -> usize {
-        self.same + self.other_size
+    pub fn all(self) -> usize {
+        self.sum(Verdict::is_of_direction)
+    }
+
+    /// Returns the number of all that are not counted among the directions.
+    #[must_use]
+    pub fn beside(self) -> usize {
+        self.sum(|verdict| !verdict.is_of_direction())
+    }
+
+    /// Returns the number of all for which no difference was published.
+    #[must_use]
+    pub const fn none_published(self) -> usize {
+        self.number(Verdict::NoDifference)
+            + self.number(Verdict::OnlyHere)
+            + self.number(Verdict::Unclear)
     }
 
     /// Returns whether the document's claims came out, in a word; none if nothing was judged.
     ///
     /// [`ANSWER_RULE`] is the rule.
     #[must_use]
-    pub const fn answer(self) -> Option<Answer> {
+    pub fn answer(self) -> Option<Answer> {
         let all = self.all();
-        let came_out = self.same_direction();
-        let did_not = self.opposite + self.noise;
+        let came_out = self.count(Outcome::SameDirection);
+        let opposite = self.number(Verdict::Opposite);
+        let did_not = opposite + self.number(Verdict::WithinNoise);
         if all == 0 {
-            return if self.not_testable > 0 {
-                Some(Answer::NotTestable)
-            } else {
-                None
-            };
+            return (self.number(Verdict::NotTestable) > 0).then_some(Answer::NotTestable);
         }
-        Some(if came_out + self.opposite == 0 {
+        Some(if came_out + opposite == 0 {
             Answer::Undecided
         } else if 4 * came_out >= 3 * all {
             Answer::Yes
         } else if 4 * did_not >= 3 * all {
             Answer::No
-        } else if 2 * (self.depends + self.not_swept) > all {
+        } else if 2 * self.count(Outcome::Undecided) > all {
             Answer::Undecided
         } else {
             Answer::Partly
         })
     }
 
-    /// Returns the number of all for which no difference was published.
-    #[must_use]
-    pub const fn none_published(self) -> usize {
-        self.none + self.only_here + self.unclear
-    }
-
-    /// Returns the number of all that are not counted among the directions.
-    #[must_use]
-    pub const fn beside(self) -> usize {
-        self.none_published() + self.not_testable + self.contradicted
-    }
-
     /// Returns the sum of these counts and others.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self {
-            same: self.same + other.same,
-            other_size: self.other_size + other.other_size,
-            opposite: self.opposite + other.opposite,
-            noise: self.noise + other.noise,
-            depends: self.depends + other.depends,
-            not_swept: self.not_swept + other.not_swept,
-            none: self.none + other.none,
-            only_here: self.only_here + other.only_here,
-            unclear: self.unclear + other.unclear,
-            not_testable: self.not_testable + other.not_testable,
-            contradicted: self.contradicted + other.contradicted,
-            same_corrected: self.same_corrected + other.same_corrected,
-            opposite_corrected: self.opposite_corrected + other.opposite_corrected,
+    pub fn and(mut self, other: Self) -> Self {
+        for verdict in Verdict::ALL.map(|verdict| verdict as usize) {
+            self.counts[verdict] += other.counts[verdict];
+            self.corrected[verdict] += other.corrected[verdict];
         }
+        self
     }
 
     /// Returns the number of those with this outcome.
     #[must_use]
-    pub const fn count(self, outcome: Outcome) -> usize {
+    pub fn count(self, outcome: Outcome) -> usize {
+        let corrected = |verdict| self.corrected[verdict as usize];
         match outcome {
             Outcome::Any => self.all(),
-            Outcome::Same => self.same,
-            Outcome::OtherSize => self.other_size,
-            Outcome::SameDirection => self.same_direction(),
-            Outcome::Opposite => self.opposite,
-            Outcome::WithinNoise => self.noise,
-            Outcome::Undecided => self.depends + self.not_swept,
-            Outcome::SameCorrected => self.same_corrected,
-            Outcome::OppositeCorrected => self.opposite_corrected,
+            Outcome::Is(verdict) => self.number(verdict),
+            Outcome::SameDirection => self.number(Verdict::Same) + self.number(Verdict::OtherSize),
+            Outcome::Undecided => self.number(Verdict::Depends) + self.number(Verdict::NotSwept),
+            Outcome::SameCorrected => corrected(Verdict::Same) + corrected(Verdict::OtherSize),
+            Outcome::OppositeCorrected => corrected(Verdict::Opposite),
         }
     }
 }
@@ -210,38 +155,32 @@ impl Answer {
 mod tests {
     use super::*;
 
+    /// Counts of the first verdicts, in their order.
+    fn of<const N: usize>(counts: [usize; N]) -> Directions {
+        let mut all = Directions::default();
+        all.counts[..N].copy_from_slice(&counts);
+        all
+    }
+
     #[test]
     fn the_answer_follows_from_the_counts() {
-        let none = Directions::default();
-        let of = |same, other_size, opposite, noise, depends, not_swept| Directions {
-            same,
-            other_size,
-            opposite,
-            noise,
-            depends,
-            not_swept,
-            ..none
-        };
         for (counts, expected) in [
-            (none, None),
-            (Directions { none: 3, ..none }, None),
+            (of([]), None),
+            (of([0, 0, 0, 0, 0, 0, 3]), None),
             (
-                Directions {
-                    not_testable: 1,
-                    ..none
-                },
+                of([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
                 Some(Answer::NotTestable),
             ),
-            (of(2, 1, 1, 0, 0, 0), Some(Answer::Yes)),
-            (of(2, 1, 1, 1, 0, 0), Some(Answer::Partly)),
-            (of(1, 0, 1, 2, 0, 0), Some(Answer::No)),
-            (of(1, 1, 1, 2, 0, 0), Some(Answer::Partly)),
-            (of(0, 0, 0, 4, 0, 0), Some(Answer::Undecided)),
-            (of(0, 0, 0, 0, 2, 2), Some(Answer::Undecided)),
-            (of(1, 0, 0, 0, 1, 0), Some(Answer::Partly)),
-            (of(1, 0, 0, 0, 1, 1), Some(Answer::Undecided)),
-            (of(0, 1, 0, 0, 0, 0), Some(Answer::Yes)),
-            (of(0, 0, 1, 0, 0, 0), Some(Answer::No)),
+            (of([2, 1, 1, 0, 0, 0]), Some(Answer::Yes)),
+            (of([2, 1, 1, 1, 0, 0]), Some(Answer::Partly)),
+            (of([1, 0, 1, 2, 0, 0]), Some(Answer::No)),
+            (of([1, 1, 1, 2, 0, 0]), Some(Answer::Partly)),
+            (of([0, 0, 0, 4, 0, 0]), Some(Answer::Undecided)),
+            (of([0, 0, 0, 0, 2, 2]), Some(Answer::Undecided)),
+            (of([1, 0, 0, 0, 1, 0]), Some(Answer::Partly)),
+            (of([1, 0, 0, 0, 1, 1]), Some(Answer::Undecided)),
+            (of([0, 1, 0, 0, 0, 0]), Some(Answer::Yes)),
+            (of([0, 0, 1, 0, 0, 0]), Some(Answer::No)),
         ] {
             assert_eq!(counts.answer(), expected, "{counts:?}");
         }
@@ -249,42 +188,24 @@ mod tests {
 
     #[test]
     fn sums_and_counts_leave_nothing_out() {
-        let one = Directions {
-            same: 1,
-            other_size: 2,
-            opposite: 3,
-            noise: 4,
-            depends: 5,
-            not_swept: 6,
-            none: 7,
-            only_here: 8,
-            unclear: 9,
-            not_testable: 10,
-            same_corrected: 11,
-            opposite_corrected: 12,
-            contradicted: 13,
-        };
-        assert_eq!((one.all(), one.none_published()), (21, 24));
-        assert_eq!(one.beside(), 24 + 10 + 13);
-        let two = one.and(one);
-        assert_eq!((two.all(), two.none_published()), (42, 48));
+        let mut one = of([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        one.corrected = [1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(
-            (two.not_testable, two.same_corrected, two.opposite_corrected),
-            (20, 22, 24)
+            (one.all(), one.none_published(), one.beside()),
+            (21, 24, 45)
         );
-        assert_eq!(two.contradicted, 26);
+        let two = one.and(one);
+        assert_eq!((two.all(), two.beside()), (42, 90));
         for (outcome, count) in [
             (Outcome::Any, 21),
-            (Outcome::Same, 1),
-            (Outcome::OtherSize, 2),
+            (Outcome::Is(Verdict::Opposite), 3),
             (Outcome::SameDirection, 3),
-            (Outcome::Opposite, 3),
-            (Outcome::WithinNoise, 4),
             (Outcome::Undecided, 11),
-            (Outcome::SameCorrected, 11),
-            (Outcome::OppositeCorrected, 12),
+            (Outcome::SameCorrected, 2),
+            (Outcome::OppositeCorrected, 2),
         ] {
             assert_eq!(one.count(outcome), count, "{outcome:?}");
+            assert_eq!(two.count(outcome), 2 * count, "{outcome:?}");
         }
     }
 }

@@ -13,9 +13,10 @@ mod figure;
 mod statistic;
 
 use brickyard_pictures::plot::Axis;
+use brickyard_results::Interval;
 
 use crate::data::Key;
-use crate::judge::{Judgement, NONE};
+use crate::judge::{Judgement, NONE, Verdict};
 
 pub use figure::{Claim, Figure, Judged, PrintedSpeedup, Published, Swept, number, unrounded};
 pub use statistic::Statistic;
@@ -181,8 +182,12 @@ impl Word {
     #[must_use]
     pub fn chosen(&self, found: &Judgement) -> String {
         let (margin, is_sure) = match found.interval {
-            Some((low, high)) if low <= 1.0 && 1.0 <= high => {
-                (f64::INFINITY, 1.0 - NONE <= low && high <= 1.0 + NONE)
+            Some(found) if !found.ends.is_outside(Interval::point(1.0)) => {
+                let none = Interval {
+                    low: 1.0 - NONE,
+                    high: 1.0 + NONE,
+                };
+                (f64::INFINITY, found.ends.is_within(none))
             }
             None if !found.constant || found.assumed => (self.margin.max(UNKNOWN_SPREAD), false),
             _ => (self.margin, true),
@@ -204,16 +209,10 @@ impl Word {
 pub enum Outcome {
     /// Any outcome: all that were measured.
     Any,
-    /// The direction of the document, and its size.
-    Same,
-    /// The direction of the document, and another size.
-    OtherSize,
+    /// This verdict.
+    Is(Verdict),
     /// The direction of the document, whatever the size.
     SameDirection,
-    /// The opposite direction.
-    Opposite,
-    /// The samples cannot decide, or the difference is negligible.
-    WithinNoise,
     /// It depends on an assumption, or on one that was not varied.
     Undecided,
     /// The direction of the document, significant after the correction for many comparisons.
@@ -244,7 +243,7 @@ pub struct Table {
     /// the column of line heads.
     pub head: Vec<Vec<Head>>,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TableLine>,
 }
 
 /// A cell of the head.
@@ -258,7 +257,7 @@ pub struct Head {
 
 /// A line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct TableLine {
     /// The head of the line.
     pub head: String,
     /// One cell for each column; none where the document's table has nothing.

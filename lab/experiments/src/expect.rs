@@ -19,9 +19,12 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use brickyard_results::Interval;
+
 use crate::data::{Data, Key};
-use crate::document::{Document, Figure, Statistic};
+use crate::document::{Figure, Statistic};
 use crate::documents;
+use crate::figures;
 use crate::judge::{Judge, Judgement};
 use crate::raw::{CellRows, Method, Raw};
 use crate::store::{ReadError, read_rows};
@@ -116,13 +119,13 @@ impl Expected {
         let (expected, found) = (common.part(&self.data), common.part(found));
         let (old, new) = (Judge::new(&[], &expected), Judge::new(&[], &found));
         for document in &documents::all() {
-            for (place, figure) in figures(document) {
+            for (place, figure) in figures::of(document) {
                 let outcome = outcome(figure, (&expected, &old), (&found, &new));
                 if let Some((kind, mut outcome)) = outcome {
                     if kind == Method::Timed && !same_cpu {
                         outcome = Outcome::Skipped;
                     }
-                    differences.count(kind, &place, outcome);
+                    differences.count(kind, &place.join(", "), outcome);
                 }
             }
         }
@@ -258,35 +261,21 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Returns true if an exact number is close enough to the expected one.
+/// Returns what an exact number may be, where `was` is expected, and how far off that is.
+fn near(was: f64) -> (Interval, f64) {
+    let allowed = was.abs() * EXACT_PERCENT / 100.0;
+    let (low, high) = (was - allowed, was + allowed);
+    (Interval { low, high }, allowed)
+}
+
 fn is_near(is: f64, was: f64) -> bool {
-    (is - was).abs() <= allowed(was)
-}
-
-fn allowed(was: f64) -> f64 {
-    was.abs() * EXACT_PERCENT / 100.0
-}
-
-/// Returns the figures of a document's tables, each with its name.
-fn figures(document: &Document) -> impl Iterator<Item = (String, &Figure)> {
-    let tables = document.tables.iter().chain(&document.today);
-    let lines = tables.flat_map(|table| table.lines.iter().map(move |line| (table, line)));
-    lines.flat_map(|(table, line)| {
-        let cells = line.cells.iter().enumerate();
-        cells.filter_map(move |(column, figure)| {
-            let name = crate::figures::column_name(table, column);
-            Some((
-                format!("{}, {}, {name}", table.id, line.head),
-                figure.as_ref()?,
-            ))
-        })
-    })
+    Interval::point(is).is_within(near(was).0)
 }
 
 /// Returns true if the samples of a speedup scatter little enough to be compared.
 fn is_settled(judgement: &Judgement) -> bool {
-    let interval = judgement.interval;
-    interval.is_some_and(|(low, high)| low > 0.0 && high <= SCATTER_TIMES * low)
+    let interval = judgement.interval.map(|found| found.ends);
+    interval.is_some_and(|ends| ends.low > 0.0 && ends.high <= SCATTER_TIMES * ends.low)
 }
 
 /// How a figure of the new run compares with that of the record.
@@ -345,8 +334,11 @@ fn timed(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     if !(is_settled(&old) && is_settled(&new)) {
         return Some(Outcome::Skipped);
     }
-    let times = (is / was).max(was / is);
-    Some(if times <= TIMED_TIMES {
+    let usual = Interval {
+        low: was / TIMED_TIMES,
+        high: was * TIMED_TIMES,
+    };
+    Some(if Interval::point(is).is_within(usual) {
         Outcome::AsExpected
     } else {
         Outcome::Differs(format!(
@@ -367,7 +359,7 @@ fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     Some(if is_near(is, was) {
         Outcome::AsExpected
     } else {
-        let allowed = allowed(was);
+        let (_, allowed) = near(was);
         Outcome::Differs(format!(
             "{is:.4} {unit}, where {was:.4} is expected; {allowed:.4} more or less is allowed"
         ))
@@ -377,9 +369,10 @@ fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    use brickyard_results::{Better, Host};
+    use brickyard_results::Host;
 
     use super::*;
+    use crate::raw::testing;
 
     /// Rows for every key of the documents, two runs of each; a cell for each experiment and
     /// configuration.
@@ -390,12 +383,8 @@ mod tests {
             let at = cells.iter().position(|cell| cell.cell == name);
             let at = at.unwrap_or_else(|| {
                 cells.push(CellRows {
-                    cell: name,
-                    kind,
                     seed: 2007,
-                    host: Host::unknown(),
-                    program: String::new(),
-                    rows: Vec::new(),
+                    ..testing::cell(&name, kind, Vec::new())
                 });
                 cells.len() - 1
             });
@@ -404,11 +393,9 @@ mod tests {
                 workload: key.workload.clone(),
                 config: key.config.clone(),
                 metric: key.metric.clone(),
-                unit: "s".to_owned(),
-                better: Better::Lower,
                 run,
-                at: None,
                 value: 100.0 + (place % 7) as f64 + f64::from(run),
+                ..testing::row()
             }));
         }
         // A series, of which no document has the metric.

@@ -4,51 +4,13 @@
 //! `value` is in the unit of the rows. To compare it with `published`, multiply it by `scale`;
 //! `shown` is that product, formatted as in the tables of the page.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::document::{Document, Figure, Table};
-use crate::judge::Judge;
-use crate::shown::in_cell;
+use crate::judge::{Judge, Member, Verdict};
+use crate::numbers::in_cell;
 use crate::store::{WriteError, write_records};
-
-/// The columns.
-const HEAD: [&str; 35] = [
-    "experiment",
-    "table",
-    "line",
-    "column",
-    "statistic",
-    "machine",
-    "workload",
-    "config",
-    "metric",
-    "against",
-    "against_machine",
-    "against_workload",
-    "against_metric",
-    "published",
-    "published_speedup",
-    "published_least",
-    "value",
-    "unit",
-    "scale",
-    "shown",
-    "n",
-    "speedup",
-    "speedup_low95",
-    "speedup_high95",
-    "hedges_g",
-    "p",
-    "p_holm",
-    "assumed",
-    "sweep_members",
-    "sweep_low",
-    "sweep_low_at",
-    "sweep_high",
-    "sweep_high_at",
-    "verdict",
-    "not_testable_because",
-];
 
 /// Writes them, one line for each figure; a figure for which nothing was measured has only its
 /// published columns.
@@ -56,26 +18,43 @@ const HEAD: [&str; 35] = [
 /// # Errors
 /// [`WriteError`], with the path.
 pub fn write_csv(path: &Path, documents: &[Document], judge: &Judge<'_>) -> Result<(), WriteError> {
-    let mut records = vec![HEAD.map(str::to_owned).to_vec()];
+    let mut records: Vec<Vec<String>> = Vec::new();
     for document in documents {
-        for table in document.tables.iter().chain(&document.today) {
-            for line in &table.lines {
-                for (column, figure) in line.cells.iter().enumerate() {
-                    if let Some(figure) = figure {
-                        let name = column_name(table, column);
-                        let place = [document.experiment, &table.id, &line.head, &name];
-                        records.push(record(place, figure, judge).to_vec());
-                    }
-                }
+        for (place, figure) in of(document) {
+            let place = place.map(Cow::into_owned);
+            let (names, fields): (Vec<&str>, Vec<String>) =
+                record(document.experiment, &place, figure, judge)
+                    .into_iter()
+                    .unzip();
+            if records.is_empty() {
+                records.push(names.into_iter().map(str::to_owned).collect());
             }
+            records.push(fields);
         }
     }
     write_records(path, &records)
 }
 
+/// Returns the figures of a document's tables, each with its table, line and column.
+pub(crate) fn of(document: &Document) -> impl Iterator<Item = ([Cow<'_, str>; 3], &Figure)> {
+    let tables = document.tables.iter().chain(&document.today);
+    let lines = tables.flat_map(|table| table.lines.iter().map(move |line| (table, line)));
+    lines.flat_map(|(table, line)| {
+        let cells = line.cells.iter().enumerate();
+        cells.filter_map(move |(column, figure)| {
+            let column = column_name(table, column);
+            let place = [
+                table.id.as_str().into(),
+                line.head.as_str().into(),
+                column.into(),
+            ];
+            Some((place, figure.as_ref()?))
+        })
+    })
+}
+
 /// Returns the name of a column: the texts of its head, from top to bottom.
-#[must_use]
-pub fn column_name(table: &Table, column: usize) -> String {
+fn column_name(table: &Table, column: usize) -> String {
     let mut words = Vec::new();
     for row in &table.head {
         let mut end = 0;
@@ -91,70 +70,97 @@ pub fn column_name(table: &Table, column: usize) -> String {
     words.join(" ")
 }
 
-/// Returns the field for each column of [`HEAD`].
+/// Returns the columns, each with its name.
 fn record(
-    [experiment, table, line, column]: [&str; 4],
+    experiment: &str,
+    [table, line, column]: &[String; 3],
     figure: &Figure,
     judge: &Judge<'_>,
-) -> [String; HEAD.len()] {
+) -> Vec<(&'static str, String)> {
     let judgement = judge.judge(figure);
     let judged = judgement.as_ref();
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let interval = judged.and_then(|judged| judged.interval);
+    let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
     let (of, against) = (figure.of.first(), figure.against.first());
-    let word = |word: Option<&String>| word.cloned().unwrap_or_default();
-    let verdict = judged.and_then(|judged| judged.verdict);
+    let published = figure.published;
+    let interval = judged.and_then(|judged| judged.interval);
     let sweep = judged.and_then(|judged| judged.sweep.as_ref());
-    [
-        experiment.to_owned(),
-        table.to_owned(),
-        line.to_owned(),
-        column.to_owned(),
-        figure.statistic.name().to_owned(),
-        word(of.map(|key| &key.machine)),
-        word(of.map(|key| &key.workload)),
-        word(of.map(|key| &key.config)),
-        word(of.map(|key| &key.metric)),
-        word(against.map(|key| &key.config)),
-        word(against.map(|key| &key.machine)),
-        word(against.map(|key| &key.workload)),
-        word(against.map(|key| &key.metric)),
-        figure
-            .published
-            .map(|it| it.text.to_owned())
-            .unwrap_or_default(),
-        number(figure.published.and_then(|it| it.speedup)),
-        number(figure.least().map(f64::from)),
-        number(judged.map(|judged| judged.value)),
-        judged.map(|judged| judged.unit.clone()).unwrap_or_default(),
-        number(judged.map(|_| figure.scale)),
-        judged
-            .map(|judged| in_cell(figure, judged))
-            .unwrap_or_default(),
-        judged
-            .map(|judged| judged.n.to_string())
-            .unwrap_or_default(),
-        number(judged.and_then(|judged| judged.speedup)),
-        number(interval.map(|(low, _)| low)),
-        number(interval.map(|(_, high)| high)),
-        number(judged.and_then(|judged| judged.effect)),
-        number(judged.and_then(|judged| judged.p)),
-        number(judged.and_then(|judged| judged.p_holm)),
-        if judged.is_some_and(|judged| judged.assumed) {
-            "yes".to_owned()
-        } else {
-            String::new()
-        },
-        sweep
-            .map(|sweep| sweep.members.to_string())
-            .unwrap_or_default(),
-        number(sweep.map(|sweep| sweep.lowest.value)),
-        word(sweep.map(|sweep| &sweep.lowest.label)),
-        number(sweep.map(|sweep| sweep.highest.value)),
-        word(sweep.map(|sweep| &sweep.highest.label)),
-        verdict
-            .map(|verdict| verdict.name().to_owned())
-            .unwrap_or_default(),
-        figure.why_not_testable().unwrap_or_default().to_owned(),
+    let end = |member: Option<&Member>| number(member.map(|member| member.value));
+    let at = |member: Option<&Member>| word(member.map(|member| member.label.as_str()));
+    let (lowest, highest) = (sweep.map(|it| &it.lowest), sweep.map(|it| &it.highest));
+    vec![
+        ("experiment", experiment.to_owned()),
+        ("table", table.clone()),
+        ("line", line.clone()),
+        ("column", column.clone()),
+        ("statistic", figure.statistic.name().to_owned()),
+        ("machine", word(of.map(|key| key.machine.as_str()))),
+        ("workload", word(of.map(|key| key.workload.as_str()))),
+        ("config", word(of.map(|key| key.config.as_str()))),
+        ("metric", word(of.map(|key| key.metric.as_str()))),
+        ("against", word(against.map(|key| key.config.as_str()))),
+        (
+            "against_machine",
+            word(against.map(|key| key.machine.as_str())),
+        ),
+        (
+            "against_workload",
+            word(against.map(|key| key.workload.as_str())),
+        ),
+        (
+            "against_metric",
+            word(against.map(|key| key.metric.as_str())),
+        ),
+        ("published", word(published.map(|it| it.text))),
+        (
+            "published_speedup",
+            number(published.and_then(|it| it.speedup)),
+        ),
+        ("published_least", number(figure.least().map(f64::from))),
+        ("value", number(judged.map(|judged| judged.value))),
+        ("unit", word(judged.map(|judged| judged.unit.as_str()))),
+        ("scale", number(judged.map(|_| figure.scale))),
+        (
+            "shown",
+            judged
+                .map(|judged| in_cell(figure, judged))
+                .unwrap_or_default(),
+        ),
+        (
+            "n",
+            judged
+                .map(|judged| judged.n.to_string())
+                .unwrap_or_default(),
+        ),
+        ("speedup", number(judged.and_then(|judged| judged.speedup))),
+        (
+            "speedup_low95",
+            number(interval.map(|found| found.ends.low)),
+        ),
+        (
+            "speedup_high95",
+            number(interval.map(|found| found.ends.high)),
+        ),
+        ("p", number(judged.and_then(|judged| judged.p))),
+        ("p_holm", number(judged.and_then(|judged| judged.p_holm))),
+        (
+            "assumed",
+            word(judged.filter(|judged| judged.assumed).map(|_| "yes")),
+        ),
+        (
+            "sweep_members",
+            sweep
+                .map(|sweep| sweep.members.to_string())
+                .unwrap_or_default(),
+        ),
+        ("sweep_low", end(lowest)),
+        ("sweep_low_at", at(lowest)),
+        ("sweep_high", end(highest)),
+        ("sweep_high_at", at(highest)),
+        (
+            "verdict",
+            word(judged.and_then(|judged| judged.verdict).map(Verdict::name)),
+        ),
+        ("not_testable_because", word(figure.why_not_testable())),
     ]
 }

@@ -1,9 +1,10 @@
 //! Findings as sentences.
 
+use brickyard_results::judge::mean;
+
 use crate::directions::{Directions, Judged};
 use crate::document::{Document, Figure, Finding, Piece, Statistic};
-use crate::judge::mean;
-use crate::shown::shown;
+use crate::numbers::shown;
 
 impl Finding {
     /// Returns the sentence, for a terminal; none if one of its figures cannot be computed.

@@ -13,7 +13,7 @@
 //! | [`expect`] | whether a run reproduces an earlier one |
 //! | [`directions`] | how many directions are reproduced |
 //! | `finding` | findings as sentences |
-//! | `shown` | numbers formatted for display |
+//! | `numbers` | numbers formatted for display |
 //! | [`figures`] | all figures of all tables as CSV |
 //! | [`page`] | the report as one HTML page |
 //! | [`store`] | the folder of a run: Parquet and CSV |
@@ -21,7 +21,7 @@
 //! | [`plan`] | which cells are run |
 //! | [`antifrag`], [`filming`] | the protocol of 2005 and 2007 on a machine; pictures of a run |
 //! | [`traces`] | the recorded traces, each read once |
-//! | [`kept`] | which cells a folder already has, and which of these count |
+//! | [`finished`] | which cells a folder already has, and which of these count |
 //! | [`running`], `panics` | running the cells; a panic in one of them |
 //! | [`lock`] | one run in a folder, one timed cell on a host |
 //! | `program` | which build of the program runs the cells, and with which traces |
@@ -48,14 +48,15 @@ pub mod experiment;
 pub mod figures;
 pub mod filming;
 mod finding;
+pub mod finished;
 mod forecast;
 mod fragmentation;
 pub mod judge;
-pub mod kept;
 mod kernbench;
 pub mod lock;
 mod locks;
 mod mobility;
+mod numbers;
 pub mod page;
 mod pagealloc;
 pub mod pages;
@@ -69,7 +70,6 @@ pub mod results;
 pub mod running;
 mod scarce;
 pub mod settings;
-mod shown;
 mod slab;
 pub mod store;
 mod storm;

@@ -65,34 +65,20 @@ fn is_plain(name: &str) -> bool {
 mod tests {
     use std::path::Path;
 
-    use crate::raw::{Method, Raw};
-    use brickyard_results::{Better, Host};
+    use crate::raw::{Method, Raw, testing};
 
     use super::*;
     use crate::cell::Scale;
-    use crate::plan::Plan;
+    use crate::plan::Scope;
 
     fn filmed(machine: &str) -> Data {
         let row = Raw {
             machine: machine.to_owned(),
-            workload: "plain".to_owned(),
-            config: "vanilla".to_owned(),
             metric: "shots".to_owned(),
-            unit: "shots".to_owned(),
-            better: Better::Higher,
-            run: 1,
-            at: None,
-            value: 12.0,
+            ..testing::row()
         };
-        let cell = CellRows {
-            cell: "mobility.made-up.pictures".to_owned(),
-            kind: Method::Replayed,
-            seed: 1,
-            host: Host::unknown(),
-            program: String::new(),
-            rows: vec![row],
-        };
-        Data::new(vec![cell]).unwrap()
+        let name = "mobility.made-up.pictures";
+        Data::new(vec![testing::cell(name, Method::Replayed, vec![row])]).unwrap()
     }
 
     /// Returns the pages and the sentences of a run of this machine in this folder.
@@ -128,7 +114,7 @@ mod tests {
             assert_eq!(found, []);
             assert!(missing[0].contains("is not a plain name"), "{missing:?}");
         }
-        let names = Plan::new(Scale::Full, &[crate::mobility::EXPERIMENT]).cells;
+        let names = Scope::new(Scale::Full, &[crate::mobility::EXPERIMENT]).cells();
         let machines = names.iter().filter_map(|cell| cell.name.split('.').nth(1));
         assert!(machines.into_iter().all(is_plain));
     }

@@ -9,46 +9,24 @@ use super::cells::timed::by_rounds;
 use super::experiment::Experiment;
 use crate::refusal::Refusal;
 
-/// Cells, in the order in which they are run.
-#[derive(Debug)]
-pub struct Plan {
-    /// The cells.
-    pub cells: Vec<Cell>,
+/// Returns all cells, in the order in which they are run.
+#[must_use]
+pub fn all_cells() -> Vec<Cell> {
+    Scope::new(Scale::Full, &Experiment::REPRODUCED).cells()
 }
 
-impl Plan {
-    /// Returns the cells of these experiments at `scale`.
-    pub fn new(scale: Scale, only: &[Experiment]) -> Self {
-        Self::of(&Scope::new(scale, only))
-    }
-
-    /// Returns all cells.
-    pub fn all() -> Self {
-        Self::new(Scale::Full, &Experiment::REPRODUCED)
-    }
-
-    /// Returns the cells of `scope`.
-    pub fn of(scope: &Scope) -> Self {
-        let of = |&(experiment, scale): &(Experiment, Scale)| {
-            let cells = (experiment.reproduced)().into_iter();
-            cells.filter(move |cell| cell.scale <= scale)
-        };
-        let mut cells: Vec<Cell> = scope.scales.iter().flat_map(of).collect();
-        by_rounds(&mut cells);
-        Self { cells }
-    }
-
-    /// Returns the cells with these names, of any scale.
-    pub fn named(names: &[String]) -> Result<Self, Refusal> {
-        let mut all = Self::all().cells;
-        let mut cells = Vec::new();
-        for name in names {
-            let place = all.iter().position(|cell| cell.name == *name);
-            let place = place.ok_or_else(|| Refusal::NoCell(name.clone()))?;
-            cells.push(all.swap_remove(place));
-        }
-        Ok(Self { cells })
-    }
+/// Returns the cells with these names, of any scale.
+///
+/// # Errors
+/// [`Refusal::NoCell`].
+pub fn named_cells(names: &[String]) -> Result<Vec<Cell>, Refusal> {
+    let mut all = all_cells();
+    let named = names.iter().map(|name| {
+        let place = all.iter().position(|cell| cell.name == *name);
+        let place = place.ok_or_else(|| Refusal::NoCell(name.clone()))?;
+        Ok(all.swap_remove(place))
+    });
+    named.collect()
 }
 
 /// Which experiments, and how much of each.
@@ -67,6 +45,17 @@ impl Scope {
         Self {
             scales: experiments.map(|one| (one, scale)).collect(),
         }
+    }
+
+    /// Returns its cells, in the order in which they are run.
+    pub fn cells(&self) -> Vec<Cell> {
+        let of = |&(experiment, scale): &(Experiment, Scale)| {
+            let cells = (experiment.reproduced)().into_iter();
+            cells.filter(move |cell| cell.scale <= scale)
+        };
+        let mut cells: Vec<Cell> = self.scales.iter().flat_map(of).collect();
+        by_rounds(&mut cells);
+        cells
     }
 
     /// Returns the scope that cells with these names belong to: an experiment is at full scale if
@@ -158,7 +147,7 @@ mod tests {
     fn a_scope_is_recovered_from_its_cells() {
         let of = |name| Experiment::by_name(name).unwrap();
         let names = |scope: &Scope| -> Vec<String> {
-            let cells = Plan::of(scope).cells.into_iter();
+            let cells = scope.cells().into_iter();
             cells.map(|cell| cell.name).collect()
         };
         let holding = |names: &[String]| Scope::holding(names.iter().map(String::as_str));

@@ -123,3 +123,36 @@ pub fn experiment_of(cell: &str) -> &str {
     cell.split_once('.')
         .map_or(cell, |(experiment, _)| experiment)
 }
+
+/// Rows and cells for tests, which change what matters to them.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Better, CellRows, Host, Method, Raw};
+
+    /// A row of the first run.
+    pub(crate) fn row() -> Raw {
+        Raw {
+            machine: "host".to_owned(),
+            workload: "w".to_owned(),
+            config: "c".to_owned(),
+            metric: "m".to_owned(),
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            run: 1,
+            at: None,
+            value: 1.0,
+        }
+    }
+
+    /// A cell of these rows.
+    pub(crate) fn cell(name: &str, kind: Method, rows: Vec<Raw>) -> CellRows {
+        CellRows {
+            cell: name.to_owned(),
+            kind,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows,
+        }
+    }
+}

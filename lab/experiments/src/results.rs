@@ -122,28 +122,15 @@ mod tests {
     use brickyard_results::Better;
 
     use super::*;
-    use crate::raw::{CellRows, Raw};
+    use crate::raw::testing;
 
     fn cell(name: &str, kind: Method, run: u32, better: Better) -> CellRows {
         let raw = Raw {
-            machine: "m".into(),
-            workload: "w".into(),
-            config: "c".into(),
-            metric: "time".into(),
-            unit: "s".into(),
             better,
             run,
-            at: None,
-            value: 2.0,
+            ..testing::row()
         };
-        CellRows {
-            cell: name.into(),
-            kind,
-            seed: 1,
-            host: Host::unknown(),
-            program: String::new(),
-            rows: vec![raw],
-        }
+        testing::cell(name, kind, vec![raw])
     }
 
     /// `brickyard compare` needs both to pair samples.

@@ -249,8 +249,7 @@ impl Outcome {
 mod tests {
     use std::path::Path;
 
-    use crate::raw::{Method, Raw};
-    use brickyard_results::Better;
+    use crate::raw::{Method, testing};
     use brickyard_run::progress::Silent;
 
     use super::super::cell::{Done, Scale};
@@ -267,18 +266,7 @@ mod tests {
     }
 
     fn measured(_: Context<'_>) -> anyhow::Result<Done> {
-        let row = Raw {
-            machine: "m".to_owned(),
-            workload: "w".to_owned(),
-            config: "c".to_owned(),
-            metric: "m".to_owned(),
-            unit: "s".to_owned(),
-            better: Better::Lower,
-            run: 1,
-            at: None,
-            value: 1.0,
-        };
-        Ok(vec![row].into())
+        Ok(vec![testing::row()].into())
     }
 
     fn ended(cells: Vec<Cell>) -> (tempfile::TempDir, Ended) {

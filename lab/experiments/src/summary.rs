@@ -3,6 +3,7 @@
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Among, Document, ShownIn};
+use crate::judge::Verdict;
 use crate::winner::winner;
 
 /// Returns the summary, one line for each sentence.
@@ -40,26 +41,23 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
 
 /// Returns the counts as a sentence, without those that are zero.
 fn in_words(counts: Directions) -> String {
-    let parts = [
-        (counts.same, "the same"),
-        (counts.other_size, "of the same direction and another size"),
-        (counts.opposite, "opposite"),
-        (counts.noise, "within noise"),
-        (counts.depends, "dependent on an assumption"),
-        (
-            counts.not_swept,
-            "dependent on an assumption that was not varied",
-        ),
-    ];
-    let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
+    let words = |verdict| match verdict {
+        Verdict::Same => Some("the same"),
+        Verdict::OtherSize => Some("of the same direction and another size"),
+        Verdict::Opposite => Some("opposite"),
+        Verdict::WithinNoise => Some("within noise"),
+        Verdict::Depends => Some("dependent on an assumption"),
+        Verdict::NotSwept => Some("dependent on an assumption that was not varied"),
+        _ => None,
+    };
+    let there = Verdict::ALL.into_iter().filter(|&it| counts.number(it) > 0);
+    let parts = there.filter_map(|it| Some(format!("{} {}", counts.number(it), words(it)?)));
+    let parts: Vec<String> = parts.collect();
     let judged = match counts.all() {
         0 => String::new(),
         all => format!(" Of {all} published directions: {}.", parts.join(", ")),
     };
-    match counts.not_testable {
+    match counts.number(Verdict::NotTestable) {
         0 => judged,
         count => format!("{judged} Not testable: {count}."),
     }

@@ -11,7 +11,8 @@ mod zeros;
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
-    Claim, Document, Figure, Finding, Judged, Line, Piece, Published, ShownIn, Statistic, Table,
+    Claim, Document, Figure, Finding, Judged, Piece, Published, ShownIn, Statistic, Table,
+    TableLine,
 };
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_results::{Better, Host};
@@ -77,7 +78,7 @@ fn table(cells: &[Figure]) -> Table {
         title: String::new(),
         about: String::new(),
         head: Vec::new(),
-        lines: vec![Line {
+        lines: vec![TableLine {
             head: String::new(),
             cells: cells.iter().cloned().map(Some).collect(),
         }],

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::{Results, Row, Steps};
+use crate::comparison::ComparedRow;
+use crate::{Against, Comparison, Results};
 
 /// Why a file of results cannot be read: `Display` names the file, `source` what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -34,42 +35,39 @@ pub enum ReadError {
     },
 }
 
-/// Writes `results` as indented JSON with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(results: &Results, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, results)?;
-    writeln!(out)
-}
-
-/// Writes the same with an additional list, `steps`: for each row that has one before it the
-/// figures of [`Steps`], with the names of the CSV's columns. [`read_json`] ignores the list.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_steps_json(results: &Results, mut out: impl Write) -> io::Result<()> {
-    let steps = Steps::new(results);
-    let written = results.rows().iter().filter_map(|row| step(&steps, row));
-    let document = WithSteps {
-        results,
-        steps: written.collect(),
+/// Writes `results` as indented JSON with a newline at the end. Against the column before it has an
+/// additional list, `steps`: for each row that has one before it the figures of the comparison, with
+/// the names of the CSV's columns. [`read_json`] ignores the list.
+pub(crate) fn write_json(
+    results: &Results,
+    against: Against,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let comparison = Comparison::new(results, against);
+    let steps = || {
+        let cells = comparison.in_order_of(results).into_iter();
+        cells.filter_map(Step::of).collect()
     };
-    serde_json::to_writer_pretty(&mut out, &document)?;
+    let document = Document {
+        results,
+        steps: (against == Against::Before).then(steps),
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
 
-/// The document with its steps.
+/// The document, with its steps if it has some.
 #[derive(Serialize)]
-struct WithSteps<'a> {
+struct Document<'a> {
     #[serde(flatten)]
     results: &'a Results,
-    steps: Vec<WrittenStep<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<Step<'a>>>,
 }
 
-/// A step in its written form.
+/// A row against the one before it.
 #[derive(Serialize)]
-struct WrittenStep<'a> {
+struct Step<'a> {
     config: &'a str,
     before: &'a str,
     workload: &'a str,
@@ -81,22 +79,22 @@ struct WrittenStep<'a> {
     significant: Option<bool>,
 }
 
-/// Returns the step to a row, if there is one.
-fn step<'a>(steps: &Steps<'a>, row: &'a Row) -> Option<WrittenStep<'a>> {
-    let (before, cell) = steps.of_row(row);
-    let cell = cell?;
-    let step = cell.step?;
-    Some(WrittenStep {
-        config: row.config(),
-        before: before?,
-        workload: row.workload(),
-        metric: row.metric().name,
-        interval95: cell.interval95,
-        speedup: step.speedup,
-        p: step.test.map(|test| test.p),
-        pairs: step.test.map(|test| test.pairs),
-        significant: step.test.map(|_| step.is_significant()),
-    })
+impl<'a> Step<'a> {
+    /// `None` for a row without one before it.
+    fn of(cell: ComparedRow<'a>) -> Option<Self> {
+        let test = cell.signed_rank();
+        Some(Self {
+            config: cell.row.config(),
+            before: cell.base?.config(),
+            workload: cell.row.workload(),
+            metric: cell.row.metric().name,
+            interval95: cell.interval95(),
+            speedup: cell.speedup(),
+            p: test.map(|test| test.p),
+            pairs: test.map(|test| test.pairs),
+            significant: test.map(|_| cell.has_star()),
+        })
+    }
 }
 
 /// Parses the text of a document.

@@ -7,44 +7,16 @@
 use crate::{Results, Row, SampleKind};
 
 /// The coefficient of variation, in percent, above which a row is noisy.
-pub const NOISE_LIMIT_PERCENT: f64 = 10.0;
+const NOISE_LIMIT_PERCENT: f64 = 10.0;
 
 /// The number of rows that the warning names; the others it only counts.
 const NAMED_ROWS_MAX: usize = 3;
 
-/// A row whose samples vary too much.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Noisy<'a> {
-    /// The row.
-    pub row: &'a Row,
-    /// Its coefficient of variation, in percent of its mean.
-    pub variation_percent: f64,
-}
-
-/// Returns the rows that vary by more than `limit_percent` of their mean, the worst first.
+/// Returns the warning for `results`, one line without a newline, or `None` where no row varies by
+/// more than 10 % of its mean.
 ///
 /// Rows of fewer than two samples, and rows whose mean is zero, have no coefficient of variation
 /// and are never noisy; nor are exact rows, whose samples differ by the work alone.
-pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
-    let mut noisy: Vec<Noisy<'_>> = results
-        .rows()
-        .iter()
-        .filter(|row| row.kind() != Some(SampleKind::Exact))
-        .filter_map(|row| {
-            let variation_percent = row.summary().variation_percent()?;
-            (variation_percent > limit_percent).then_some(Noisy {
-                row,
-                variation_percent,
-            })
-        })
-        .collect();
-    noisy.sort_by(|a, b| b.variation_percent.total_cmp(&a.variation_percent));
-    noisy
-}
-
-/// Returns the warning for `results`, one line without a newline, or `None` where no row varies by
-/// more than [`NOISE_LIMIT_PERCENT`].
 ///
 /// ```
 /// use brickyard_results::{Better, Host, Metric, Results, Row, noise_warning};
@@ -59,14 +31,20 @@ pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub fn noise_warning(results: &Results) -> Option<String> {
-    let noisy = noisy_rows(results, NOISE_LIMIT_PERCENT);
+    let rows = results.rows().iter();
+    let rows = rows.filter(|row| row.kind() != Some(SampleKind::Exact));
+    let mut noisy: Vec<(&Row, f64)> = rows
+        .filter_map(|row| Some((row, row.summary().variation_percent()?)))
+        .filter(|(_, percent)| *percent > NOISE_LIMIT_PERCENT)
+        .collect();
     if noisy.is_empty() {
         return None;
     }
+    noisy.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut named: Vec<String> = noisy
         .iter()
         .take(NAMED_ROWS_MAX)
-        .map(|noisy| format!("{} ({:.1} %)", noisy.row.name(), noisy.variation_percent))
+        .map(|(row, percent)| format!("{} ({percent:.1} %)", row.name()))
         .collect();
     if noisy.len() > NAMED_ROWS_MAX {
         named.push(format!("and {} more", noisy.len() - NAMED_ROWS_MAX));

@@ -1,8 +1,7 @@
 //! What a document says around its figures: in CSV, in JSON, and read back.
 
 use brickyard_results::{
-    Format, Host, Metric, Results, Row, TableOptions, parse_json, write, write_json,
-    write_steps_json,
+    Against, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
 };
 
 const TIME: Metric<'static> = Metric::lower("time", "s");
@@ -60,12 +59,13 @@ fn a_comment_sign_in_a_field_is_quoted() {
 #[test]
 fn all_that_is_said_around_the_figures_is_read_back() {
     let results = document();
-    for write in [
-        |results: &Results, out: &mut Vec<u8>| write_json(results, out),
-        |results: &Results, out: &mut Vec<u8>| write_steps_json(results, out),
-    ] {
+    for against in [Against::First, Against::Before] {
+        let options = TableOptions {
+            against,
+            ..TableOptions::default()
+        };
         let mut out = Vec::new();
-        write(&results, &mut out).unwrap();
+        write(&results, Format::Json, &options, &mut out).unwrap();
         let read = parse_json(core::str::from_utf8(&out).unwrap()).unwrap();
         assert_eq!(read, results);
         assert!(read.is_interrupted());

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard_results::SampleKind;
-use brickyard_results::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
+use brickyard_results::judge::{Chosen, Judgements, Rules, Timed, Verdict};
 use brickyard_run::bar;
 use clap::Args;
 
@@ -92,8 +92,7 @@ pub(crate) struct Compare {
     /// Compare only this configuration of the other document.
     #[arg(long, value_name = "NAME", requires = "config_a")]
     config_b: Option<String>,
-    /// Add the 95 % interval of the ratio, Hedges' g and p to the table. CSV and JSON always have
-    /// them.
+    /// Add the 95 % interval of the ratio and p to the table. CSV and JSON always have them.
     #[arg(long)]
     statistics: bool,
     /// The format of the comparison.
@@ -116,19 +115,14 @@ impl Compare {
         ];
         let sides = Sides::of(&documents, chosen, &self.only)?;
         self.check_output(&sides)?;
-        let judge = Judge {
+        let rules = Rules {
             alpha: self.alpha,
             threshold_percent: self.threshold,
             timed: self.timed(),
-            depth: if self.statistics || self.format != "table" {
-                Depth::Full
-            } else {
-                Depth::Table
-            },
         };
         let pairs = &sides.matched.pairs;
         let bar = bar::bar(pairs.len() as u64, "{wide_bar} {pos}/{len} rows");
-        let comparison = judge.compare(pairs, || bar.inc(1));
+        let comparison = rules.compare(pairs, || bar.inc(1));
         bar.finish_and_clear();
         let notes = notes::of(&sides, &comparison);
         let written = match self.format.as_str() {
@@ -139,7 +133,7 @@ impl Compare {
                 record::csv(&comparison)?
             }
             "json" => record::json(&sides, &comparison, &notes)?,
-            _ => text::table(&sides, &comparison, &notes),
+            _ => text::table(&sides, &comparison, &notes, self.statistics),
         };
         self.write(&written)?;
         let verdict = self.verdict(&comparison);
@@ -243,8 +237,8 @@ fn worse(comparison: &Judgements<'_>) -> anyhow::Result<()> {
         "{} of {} rows got worse by more than {} %{}: {}",
         worse.len(),
         comparison.rows.len(),
-        comparison.judge.threshold_percent,
-        match comparison.judge.timed {
+        comparison.rules.threshold_percent,
+        match comparison.rules.timed {
             Timed::Rounds { threshold_percent } if has_timed => {
                 format!(" (timed: {threshold_percent} %)")
             }

@@ -1,7 +1,7 @@
 //! The notes below the figures, one sentence each.
 
 use brickyard_results::Host;
-use brickyard_results::verdict::{Judged, Judgements, Test, Verdict};
+use brickyard_results::judge::{Judged, Judgements, Verdict};
 
 use super::NAMED_MAX;
 use super::sides::Sides;
@@ -88,18 +88,13 @@ fn unclear(comparison: &Judgements<'_>) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let worst = |row: &Judged<'_>| {
-        let gain = row.gain_interval.filter(|_| row.test != Test::None);
-        gain.map_or(f64::NEG_INFINITY, |gain| gain.low)
-    };
+    let worst = |row: &Judged<'_>| row.gain_interval.map_or(f64::NEG_INFINITY, |gain| gain.low);
     rows.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
     let named = rows.iter().map(|row| {
-        let why = match (row.test, row.gain_interval) {
-            (Test::Welch { .. }, Some(gain)) => {
-                format!("{:.1} % to {:+.1} %", gain.low, gain.high)
-            }
-            _ if row.pair.is_part() => "no run in common".into(),
-            _ => format!("{} and {} samples", row.pair.of[0], row.pair.of[1]),
+        let why = match row.gain_interval {
+            Some(gain) => format!("{:.1} % to {:+.1} %", gain.low, gain.high),
+            None if row.pair.is_part() => "no run in common".into(),
+            None => format!("{} and {} samples", row.pair.of[0], row.pair.of[1]),
         };
         format!("{} ({why})", plain(&row.pair.name))
     });

@@ -1,6 +1,6 @@
 //! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
 
-use brickyard_results::verdict::{Judged, Judgements, Test, Timed, Verdict};
+use brickyard_results::judge::{Judged, Judgements, Timed, Verdict};
 use brickyard_results::{Host, Row, SampleKind};
 use serde::Serialize;
 
@@ -26,13 +26,10 @@ struct Record<'a> {
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
     ratio_by: Option<&'a str>,
-    hedges_g: Option<f64>,
-    cliffs_delta: Option<f64>,
     kind: Option<SampleKind>,
     test: &'a str,
     p: Option<f64>,
     p_holm: Option<f64>,
-    p_rank_sum: Option<f64>,
     significant: bool,
     verdict: &'a str,
 }
@@ -41,13 +38,8 @@ impl<'a> Record<'a> {
     fn of(judged: &Judged<'a>) -> Self {
         let (a, b): (&'a Row, &'a Row) = (&judged.pair.a, &judged.pair.b);
         let (of_a, of_b, metric) = (a.summary(), b.summary(), a.metric());
+        let interval = judged.ratio();
         let ratio = of_a.mean().zip(of_b.mean()).map(|(a, b)| b / a);
-        let interval = judged.full.and_then(|full| full.ratio);
-        let (test, p, p_holm) = match judged.test {
-            Test::Exact(_) => ("exact", None, None),
-            Test::Welch { p, p_holm } => ("welch", Some(p), Some(p_holm)),
-            Test::None => ("none", None, None),
-        };
         Self {
             config_a: a.config(),
             config_b: b.config(),
@@ -63,16 +55,17 @@ impl<'a> Record<'a> {
             stddev_b: of_b.stddev(),
             gain_percent: judged.gain_percent,
             ratio: ratio.filter(|ratio| ratio.is_finite()),
-            ratio_low: interval.map(|interval| interval.low),
-            ratio_high: interval.map(|interval| interval.high),
-            ratio_by: interval.map(|interval| interval.method.name()),
-            hedges_g: judged.full.and_then(|full| full.hedges_g),
-            cliffs_delta: judged.full.and_then(|full| full.cliffs_delta),
+            ratio_low: interval.map(|found| found.ends.low),
+            ratio_high: interval.map(|found| found.ends.high),
+            ratio_by: interval.map(|found| found.method.name()),
             kind: judged.pair.kind,
-            test,
-            p,
-            p_holm,
-            p_rank_sum: judged.full.and_then(|full| full.rank_sum_p),
+            test: match judged.test {
+                Some((test, _)) => test.by,
+                None if judged.pair.is_exact() => "exact",
+                None => "none",
+            },
+            p: judged.test.map(|(test, _)| test.p),
+            p_holm: judged.test.map(|(_, p_holm)| p_holm),
             significant: judged.significant,
             verdict: judged.verdict.name(),
         }
@@ -152,11 +145,11 @@ pub(super) fn json(
     let document = Document {
         a: side(0),
         b: side(1),
-        alpha: comparison.judge.alpha,
-        threshold_percent: comparison.judge.threshold_percent,
-        timed_threshold_percent: match comparison.judge.timed {
+        alpha: comparison.rules.alpha,
+        threshold_percent: comparison.rules.threshold_percent,
+        timed_threshold_percent: match comparison.rules.timed {
             Timed::Rounds { threshold_percent } => threshold_percent,
-            Timed::Runs => comparison.judge.threshold_percent,
+            Timed::Runs => comparison.rules.threshold_percent,
         },
         tests: comparison.tests,
         counts: Counts {
@@ -166,11 +159,11 @@ pub(super) fn json(
             same: comparison.count(Verdict::Same),
             unclear: comparison.count(Verdict::Unclear),
         },
-        gmean: comparison.gmean.as_ref().map(|(better, cell)| Gmean {
-            better: better.name(),
-            ratio: cell.ratio,
-            gain_percent: cell.gain_percent,
-            rows: cell.lines,
+        gmean: comparison.gmean.map(|gmean| Gmean {
+            better: gmean.better.name(),
+            ratio: gmean.ratio,
+            gain_percent: gmean.gain_percent,
+            rows: gmean.lines,
         }),
         rows: comparison.rows.iter().map(Record::of).collect(),
         only_in_a: &sides.matched.alone[0],

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use brickyard_results::verdict::{Chosen, Matched, Pair, as_samples, row_name};
+use brickyard_results::judge::{Chosen, Matched, Pair, as_samples, row_name};
 use brickyard_results::{Host, Metric, Results, Row, read_json};
 
 use super::NAMED_MAX;

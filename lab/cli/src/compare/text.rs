@@ -2,22 +2,35 @@
 
 use core::fmt::Write as _;
 
-use brickyard_results::verdict::{Depth, Judged, Judgements, Test, Timed, Verdict};
-use brickyard_results::{
-    BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, counted, fixed,
-};
+use brickyard_results::judge::{Judged, Judgements, Timed, Verdict};
+use brickyard_results::{BOOTSTRAP_LEAST, Better, Column, Columns, SampleKind, counted, fixed};
 
 use super::notes::plain;
 use super::sides::Sides;
 
 /// Returns the table, with the lines above and below it.
-pub(super) fn table(sides: &Sides<'_>, comparison: &Judgements<'_>, notes: &[String]) -> String {
+pub(super) fn table(
+    sides: &Sides<'_>,
+    comparison: &Judgements<'_>,
+    notes: &[String],
+    statistics: bool,
+) -> String {
     let mut text = head(sides);
-    let depth = comparison.judge.depth;
-    let mut lines = vec![heads(depth)];
-    lines.extend(comparison.rows.iter().map(line));
-    if let Some((_, cell)) = &comparison.gmean {
-        lines.push(gmean_line(cell, depth));
+    let mut heads = vec!["", "unit", "A", "B (gain)"];
+    if statistics {
+        heads.extend(["B / A, 95 %", "p"]);
+    }
+    heads.push("");
+    let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
+    let rows = comparison.rows.iter();
+    lines.extend(rows.map(|row| line(row, statistics)));
+    if let Some(gmean) = comparison.gmean {
+        let (ratio, gain) = (number(gmean.ratio, 10.0), percent(gmean.gain_percent));
+        let mut line = vec![String::new(); lines[0].len()];
+        line[0] = "Gmean of B / A".into();
+        line[2] = "1.00".into();
+        line[3] = format!("{ratio:>12} ({gain:>8})");
+        lines.push(line);
     }
     let last = lines[0].len() - 1;
     let columns = (0..=last).map(|column| match column {
@@ -31,7 +44,10 @@ pub(super) fn table(sides: &Sides<'_>, comparison: &Judgements<'_>, notes: &[Str
         text += "\n";
     }
     text += "\n";
-    for line in legend(comparison).into_iter().chain(notes.iter().cloned()) {
+    for line in legend(comparison, statistics)
+        .into_iter()
+        .chain(notes.iter().cloned())
+    {
         text += &line;
         text += "\n";
     }
@@ -58,22 +74,8 @@ fn head(sides: &Sides<'_>) -> String {
     head
 }
 
-fn heads(depth: Depth) -> Vec<String> {
-    let mut heads = vec!["".into(), "unit".into(), "A".into(), "B (gain)".into()];
-    if depth == Depth::Full {
-        heads.extend([
-            "B / A, 95 %".into(),
-            "g".into(),
-            "p".into(),
-            "p, ranks".into(),
-        ]);
-    }
-    heads.push(String::new());
-    heads
-}
-
 /// Returns the line of a pair.
-fn line(row: &Judged<'_>) -> Vec<String> {
+fn line(row: &Judged<'_>, statistics: bool) -> Vec<String> {
     let (a, b) = (row.pair.a.summary().mean(), row.pair.b.summary().mean());
     let scale = a.unwrap_or(0.0).abs().max(b.unwrap_or(0.0).abs());
     let value = |value: Option<f64>| value.map_or_else(nothing, |value| number(value, scale));
@@ -95,18 +97,15 @@ fn line(row: &Judged<'_>) -> Vec<String> {
         format!("{:>12}", value(a)),
         format!("{:>12} {open}{gain:>8}{close}", value(b)),
     ];
-    if let Some(full) = row.full {
-        let ratio = full.ratio.map_or_else(nothing, |ratio| {
-            format!("{} to {}", four(ratio.low), four(ratio.high))
+    if statistics {
+        line.push(row.ratio().map_or_else(nothing, |found| {
+            format!("{} to {}", four(found.ends.low), four(found.ends.high))
+        }));
+        line.push(match row.test {
+            Some((_, p_holm)) => chance(p_holm),
+            None if row.pair.is_exact() => "exact".into(),
+            None => nothing(),
         });
-        let p = match row.test {
-            Test::Exact(_) => "exact".into(),
-            Test::Welch { p_holm, .. } => chance(p_holm),
-            Test::None => nothing(),
-        };
-        let g = full.hedges_g.map_or_else(nothing, two);
-        let ranks = full.rank_sum_p.map_or_else(nothing, chance);
-        line.extend([ratio, g, p, ranks]);
     }
     line.push(match row.verdict {
         Verdict::Same => String::new(),
@@ -115,48 +114,32 @@ fn line(row: &Judged<'_>) -> Vec<String> {
     line
 }
 
-/// Returns the line of the geometric mean.
-fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<String> {
-    let (ratio, gain) = (number(cell.ratio, 10.0), percent(cell.gain_percent));
-    let mut line = vec![
-        "Gmean of B / A".into(),
-        String::new(),
-        "1.00".into(),
-        format!("{ratio:>12} ({gain:>8})"),
-    ];
-    if depth == Depth::Full {
-        line.extend([String::new(), String::new(), String::new(), String::new()]);
-    }
-    line.push(String::new());
-    line
-}
-
 /// Returns the lines that explain the table.
-fn legend(comparison: &Judgements<'_>) -> Vec<String> {
+fn legend(comparison: &Judgements<'_>, statistics: bool) -> Vec<String> {
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
-    let (rows, judge) = (comparison.rows.len(), comparison.judge);
+    let (rows, rules) = (comparison.rows.len(), comparison.rules);
     let mut legend = vec![
         format!("{}: {}.", counted(rows, "row", "rows"), counts.join(", ")),
         format!(
-            "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < {} after Holm's correction for {} tests.",
-            judge.alpha, comparison.tests
+            "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by the rank-sum test, or with fewer samples than it needs by Welch's, p < {} after Holm's correction for {} tests.",
+            rules.alpha, comparison.tests
         ),
         format!(
             "worse, better: the difference is proven and more than {threshold} %. unclear: a loss of more than {threshold} % is neither proven nor ruled out.",
-            threshold = judge.threshold_percent
+            threshold = rules.threshold_percent
         ),
     ];
     legend.extend(timed(comparison));
-    if let Some((better, cell)) = &comparison.gmean {
-        let inverse = better.opposite();
+    if let Some(gmean) = comparison.gmean {
+        let (better, inverse) = (gmean.better, gmean.better.opposite());
         legend.push(format!(
             "Gmean: of {} rows, {better} is better; for metrics where {inverse} is better, A / B is used.",
-            cell.lines
+            gmean.lines
         ));
     }
-    if judge.depth == Depth::Full {
+    if statistics {
         legend.push(format!(
-            "B / A: Student's t of the logarithms; with {BOOTSTRAP_LEAST} or more samples per side, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm's correction; exact: nothing to test. p, ranks: rank-sum test, not corrected."
+            "B / A: Student's t of the logarithms; with {BOOTSTRAP_LEAST} or more samples per side, BCa bootstrap, 9,999 resamples. p: after Holm's correction; exact: nothing to test."
         ));
     }
     legend
@@ -167,7 +150,7 @@ fn timed(comparison: &Judgements<'_>) -> Option<String> {
     let rows = comparison.rows.iter();
     let timed = rows.filter(|row| row.pair.kind == Some(SampleKind::Timed));
     let count = timed.count();
-    (count > 0).then(|| match comparison.judge.timed {
+    (count > 0).then(|| match comparison.rules.timed {
         Timed::Rounds { threshold_percent } => format!(
             "Timed rows ({count}): worse or better only where one mean is more than {} times the other, since two runs of one build differ by up to that. More runs of both (--again-a, --again-b) find smaller differences.",
             1.0 + threshold_percent / 100.0

@@ -23,11 +23,11 @@ use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::ANSWER_RULE;
 use brickyard_experiments::expect::Expected;
 use brickyard_experiments::experiment::Experiment;
+use brickyard_experiments::finished::{self, Finished};
 use brickyard_experiments::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
-use brickyard_experiments::kept::{self, Kept};
 use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
-use brickyard_experiments::plan::{Plan, Scope, counted};
+use brickyard_experiments::plan::{Scope, counted, named_cells};
 use brickyard_experiments::running::{Ended, Running, in_folder};
 use brickyard_experiments::store::{Folder, read_rows};
 use brickyard_experiments::traces::Traces;
@@ -128,9 +128,9 @@ impl Reproduce {
     }
 
     fn list(&self) -> anyhow::Result<()> {
-        let mut cells = Plan::of(&self.requested()).cells;
+        let mut cells = self.requested().cells();
         if self.resume {
-            let kept = Kept::read(&self.folder(), self.seed)?;
+            let kept = Finished::read(&self.folder(), self.seed)?;
             cells = self.left(&kept, cells, &Traces::new(&self.traces));
         }
         list::list(&cells, self.commands(), &self.output, &self.format)
@@ -140,14 +140,14 @@ impl Reproduce {
     fn whole(&self, traces: &Traces) -> anyhow::Result<()> {
         let expected = self.expected()?;
         let folder = self.folder();
-        let mut cells = Plan::of(&self.requested()).cells;
+        let mut cells = self.requested().cells();
         if !self.resume {
             traces.check(&cells)?;
         }
         self.make_folder()?;
         let _lock = lock::folder(&self.output, |line| tell(line))?;
         if self.resume {
-            let kept = Kept::read(&folder, self.seed)?;
+            let kept = Finished::read(&folder, self.seed)?;
             cells = self.left(&kept, cells, traces);
             traces.check(&cells)?;
         } else {
@@ -172,7 +172,7 @@ impl Reproduce {
         let names = || cells.iter().map(|cell| cell.cell.as_str());
         let scope = Scope::holding(names());
         let have: BTreeSet<&str> = names().collect();
-        let planned = Plan::of(&scope).cells.into_iter();
+        let planned = scope.cells().into_iter();
         let lacking = planned.filter(|cell| !have.contains(cell.name.as_str()));
         let missing = lacking.map(|cell| Missing {
             cell: cell.name,
@@ -198,13 +198,13 @@ impl Reproduce {
 
     /// Runs the named cells, even if the folder already has them.
     fn by_name(&self, traces: &Traces) -> anyhow::Result<()> {
-        let cells = Plan::named(&self.cell)?.cells;
+        let cells = named_cells(&self.cell)?;
         traces.check(&cells)?;
         let folder = self.folder();
         // Many processes may share this folder, so only one cell of it is read to check the seed.
-        let first = kept::names(&folder)?.into_iter();
+        let first = finished::names(&folder)?.into_iter();
         if let Some(cell) = first.filter_map(|name| folder.read(&name).ok()).next() {
-            kept::same_seed(&folder, &cell, self.seed)?;
+            finished::same_seed(&folder, &cell, self.seed)?;
         }
         self.make_folder()?;
         let ended = self.run_cells(&folder, cells, traces)?;
@@ -224,7 +224,7 @@ impl Reproduce {
 
     /// Refuses a folder that has cells.
     fn is_new(&self, folder: &Folder) -> anyhow::Result<()> {
-        let done = kept::names(folder)?;
+        let done = finished::names(folder)?;
         if done.is_empty() {
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl Reproduce {
     }
 
     /// Returns those of `cells` that are still to be run, and prints why any is run again.
-    fn left(&self, kept: &Kept, cells: Vec<Cell>, traces: &Traces) -> Vec<Cell> {
+    fn left(&self, kept: &Finished, cells: Vec<Cell>, traces: &Traces) -> Vec<Cell> {
         let (left, again) = kept.left(cells, traces);
         again.iter().for_each(tell);
         left
@@ -269,7 +269,7 @@ impl Reproduce {
         ended: &Ended,
         expected: Option<&Expected>,
     ) -> anyhow::Result<()> {
-        let kept = Kept::read(folder, self.seed)?;
+        let kept = Finished::read(folder, self.seed)?;
         let held = Scope::holding(kept.names().into_iter().chain(kept.damaged_names()));
         let scope = self.requested().joined(&held);
         let missing = missing(&scope, &kept, ended);
@@ -345,7 +345,7 @@ impl Reproduce {
 }
 
 /// Returns the cells of `scope` that are missing, each with the reason.
-fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
+fn missing(scope: &Scope, kept: &Finished, ended: &Ended) -> Vec<Missing> {
     let names = kept.names();
     let why = |cell: &str| {
         let failed = ended.failed.iter().find(|(name, _)| name == cell);
@@ -359,7 +359,7 @@ fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
             "not run yet".to_owned()
         }
     };
-    let cells = Plan::of(scope).cells.into_iter();
+    let cells = scope.cells().into_iter();
     let lacking = cells.filter(|cell| !names.contains(cell.name.as_str()));
     lacking
         .map(|cell| Missing {

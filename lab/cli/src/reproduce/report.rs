@@ -14,7 +14,7 @@ use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::winner::winner;
 use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
-use brickyard_results::write_json;
+use brickyard_results::{Format, TableOptions, write};
 
 use super::command::{Commands, Start};
 use brickyard_run::terminal::{print, tell};
@@ -49,7 +49,9 @@ impl Report<'_> {
         write_csv(&file("rows.csv"), &data)?;
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
         let results = results(&data, |_, _| true)?;
-        appear(&file("results.json"), |out| write_json(&results, out))?;
+        appear(&file("results.json"), |out| {
+            write(&results, Format::Json, &TableOptions::default(), out)
+        })?;
         let (pages, lacking) = pages::of(self.folder, &data);
         let mut warnings = self.warnings.clone();
         warnings.extend(warnings::of(&documents, &data)?);

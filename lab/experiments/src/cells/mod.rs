@@ -5,15 +5,13 @@
 //! | `timed.rs`, `order.rs` | timed cells, each a round; the order of turns in it |
 //! | `rows.rs` | making the rows of a cell |
 //! | `configs.rs` | the configurations that several compare |
-//! | `simulated.rs` | parameters and memory of simulated machines |
+//! | `simulated.rs` | parameters and memory of simulated machines, and whether a run counts |
 //! | `protocol.rs` | the protocol of 2005 and 2007 |
-//! | `served.rs` | the check without which a simulated time means nothing |
 
 pub(crate) mod configs;
 pub(crate) mod order;
 pub(crate) mod protocol;
 pub(crate) mod rows;
-pub(crate) mod served;
 pub(crate) mod simulated;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -107,33 +107,19 @@ fn words((kind, unit, better): Meaning<'_>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    use brickyard_results::Host;
-
     use super::*;
+    use crate::raw::testing;
 
     fn row(run: u32, at: Option<f64>) -> Raw {
         Raw {
-            machine: "host".to_owned(),
-            workload: "w".to_owned(),
-            config: "c".to_owned(),
-            metric: "m".to_owned(),
-            unit: "s".to_owned(),
-            better: Better::Lower,
             run,
             at,
-            value: 1.0,
+            ..testing::row()
         }
     }
 
     fn cell(name: &str, rows: Vec<Raw>) -> CellRows {
-        CellRows {
-            cell: name.to_owned(),
-            kind: Method::Timed,
-            seed: 1,
-            host: Host::unknown(),
-            program: String::new(),
-            rows,
-        }
+        testing::cell(name, Method::Timed, rows)
     }
 
     fn error_of(cells: Vec<CellRows>) -> String {

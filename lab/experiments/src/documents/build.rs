@@ -5,9 +5,10 @@ use brickyard_results::Better;
 
 use crate::data::Key;
 use crate::document::{
-    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Points, PrintedSpeedup,
-    ShownIn, Statistic, Table, Word,
+    Among, Claim, Curve, Figure, Finding, Head, Outcome, Piece, Points, PrintedSpeedup, ShownIn,
+    Statistic, Table, TableLine, Word,
 };
+use crate::judge::Verdict;
 
 /// Returns a row of the head: each text with the number of columns that it spans.
 pub(crate) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
@@ -26,8 +27,8 @@ pub(crate) fn columns(texts: &[&str]) -> Vec<Head> {
 }
 
 /// Returns a line of a table.
-pub(crate) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line {
-    Line {
+pub(crate) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> TableLine {
+    TableLine {
         head: head.into(),
         cells,
     }
@@ -131,7 +132,7 @@ impl Today<'_> {
         }
     }
 
-    fn line(&self, row: Row) -> Line {
+    fn line(&self, row: Row) -> TableLine {
         let key = |config| {
             Key::new(
                 self.experiment,
@@ -279,10 +280,10 @@ pub(crate) fn directions() -> Finding {
         "Of its directions that were measured ({}), {} are the same, {} have the same direction and another size, {} are opposite, {} are within noise or no more than a tenth of the published difference, and {} depend on an assumption or on one that was not varied. After correction for their number, {} of the same direction and {} opposite ones remain.",
         [
             count(Outcome::Any),
-            count(Outcome::Same),
-            count(Outcome::OtherSize),
-            count(Outcome::Opposite),
-            count(Outcome::WithinNoise),
+            count(Outcome::Is(Verdict::Same)),
+            count(Outcome::Is(Verdict::OtherSize)),
+            count(Outcome::Is(Verdict::Opposite)),
+            count(Outcome::Is(Verdict::WithinNoise)),
             count(Outcome::Undecided),
             count(Outcome::SameCorrected),
             count(Outcome::OppositeCorrected),

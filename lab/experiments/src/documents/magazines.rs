@@ -2,7 +2,7 @@
 
 use super::build::{self, columns, directed, heads};
 use crate::data::Key;
-use crate::document::{Claim, Figure, Head, Line, PrintedSpeedup, Statistic};
+use crate::document::{Claim, Figure, Head, PrintedSpeedup, Statistic, TableLine};
 
 pub(crate) const SOURCE: &str =
     "Mel Gorman, \"[RFC PATCH 00/22] Per-cpu page allocator replacement prototype\", 8 May 2013";
@@ -23,7 +23,7 @@ pub(crate) fn line(
     [vanilla, magazine, gain]: [&'static str; 3],
     speedup: Option<PrintedSpeedup>,
     decimals: usize,
-) -> Line {
+) -> TableLine {
     let of_gain = Figure::compared(Statistic::Gain, now.clone(), before.clone()).printed(gain);
     let mean = |key, text| Figure::mean(key).printed(text).decimals(decimals);
     let of_gain = directed(of_gain, speedup, Claim::Untested);

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use brickyard_results::{IntervalMethod, RatioInterval, Runs, Summary};
+use brickyard_results::judge::mean;
+use brickyard_results::{Better, Interval, IntervalMethod, RatioInterval, Runs, Summary};
 
-use super::sides::{Sides, speedup};
-use super::statistic::mean;
+use super::sides::Sides;
 
 /// Returns the geometric mean of the speedups of all these; none if one of them has no speedup, as
 /// one of its sides is zero.
 pub(super) fn of(all: &[Sides<'_>]) -> Option<f64> {
-    let logarithms = all.iter().map(|sides| Some(sides.speedup()?.ln()));
+    let logarithms = all.iter().map(logarithm);
     Some(mean(&logarithms.collect::<Option<Vec<f64>>>()?)?.exp())
 }
 
@@ -21,7 +21,7 @@ pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
         all.iter().partition(|sides| sides.is_constant());
     let constant: f64 = constant
         .iter()
-        .map(|sides| Some(sides.speedup()?.ln()))
+        .map(|sides| logarithm(sides))
         .sum::<Option<f64>>()?;
     let mut runs: Option<BTreeSet<u32>> = None;
     for sides in &varying {
@@ -38,7 +38,12 @@ pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
         let logarithms = varying.iter().map(|sides| {
             let place = sides.of.runs.iter().position(|&other| other == run)?;
             let [now, before] = sides.counted().map(|values| values[place]);
-            Some(speedup(sides.of.better, now, before)?.ln())
+            let (over, under) = match sides.of.better {
+                Better::Higher => (now, before),
+                Better::Lower => (before, now),
+                Better::Neither => return None,
+            };
+            (over > 0.0 && under > 0.0).then(|| (over / under).ln())
         });
         let sum = logarithms.sum::<Option<f64>>()?;
         Some((constant + sum) / all.len() as f64)
@@ -46,9 +51,16 @@ pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
     let of_runs: Option<Vec<f64>> = runs?.into_iter().map(of_run).collect();
     let summary = Summary::of(&of_runs?).ok()?;
     let (middle, reach) = (summary.mean()?, summary.ci95()?);
+    let ends = Interval {
+        low: middle - reach,
+        high: middle + reach,
+    };
     Some(RatioInterval {
-        low: (middle - reach).exp(),
-        high: (middle + reach).exp(),
+        ends: ends.map(f64::exp),
         method: IntervalMethod::LogRatios,
     })
+}
+
+fn logarithm(sides: &Sides<'_>) -> Option<f64> {
+    Some(sides.difference()?.speedup?.ln())
 }

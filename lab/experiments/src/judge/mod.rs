@@ -2,15 +2,14 @@
 //!
 //! Two sides are compared over the runs that both have (the same seeds, or the same rounds): if one
 //! side had more runs, in a quick or an interrupted run, it did other work in the extra ones. Only
-//! sides without a common run are treated as independent.
+//! sides without a common run are treated as independent. Their difference, its interval and its
+//! test are those of [`brickyard_results::judge`]; here they meet what a document published.
 //!
 //! Three quantities are distinguished, because they are easily confused:
-//! - the **interval** of the speedup: with fewer than ten samples on a side by Student's t of the
-//!   logarithms, from ten on by the bootstrap
-//!   ([`ratio_interval`](brickyard_results::ratio_interval)). It decides the verdict. That of a
-//!   geometric mean over several keys is Student's t of each run's mean logarithm.
-//! - **p**: with six pairs or more the documents' own test, Wilcoxon's signed-rank test (fewer
-//!   cannot reach 5 %); with two to five pairs the paired t test; without pairs Welch's t test.
+//! - the **interval** of the speedup decides the verdict. That of a geometric mean over several keys
+//!   is Student's t of each run's mean logarithm.
+//! - **p**: with six pairs or more by the documents' own test, Wilcoxon's signed-rank test (fewer
+//!   cannot reach 5 %).
 //! - **p after Holm**: the same, corrected for all judged directions of the same document; in
 //!   today's tables, for all comparisons of the document's tables of today. Tests of the very same
 //!   samples count as one. Only this one earns an asterisk.
@@ -71,8 +70,8 @@ mod verdict;
 use core::cell::RefCell;
 use std::collections::HashMap;
 
-use brickyard_results::{Better, RatioInterval, hedges_g, holm};
-use serde::Serialize;
+use brickyard_results::judge::Difference;
+use brickyard_results::{RatioInterval, SIGNIFICANT_P, holm};
 
 use crate::data::{Data, Key, Samples};
 use crate::document::{Document, Figure, Judged, Statistic};
@@ -80,15 +79,13 @@ use crate::raw::Method;
 use sides::Sides;
 use verdict::Swept;
 
-pub use sides::PAIRS_LEAST;
-pub use statistic::mean;
 pub use sweep::{Member, Sweep};
 pub use verdict::{
     NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict, ZERO_RULE,
 };
 
 /// The computed value of a figure, and its comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The value, before it is scaled for display.
     pub value: f64,
@@ -101,9 +98,7 @@ pub struct Judgement {
     /// How many times better than `against`; above 1 is better.
     pub speedup: Option<f64>,
     /// The 95 % interval of `speedup`; none if the samples do not vary, or are too few.
-    pub interval: Option<(f64, f64)>,
-    /// How the interval was computed, in words; none if there is none.
-    pub interval_by: Option<&'static str>,
+    pub interval: Option<RatioInterval>,
     /// Whether there is a direction, or a claim, whose samples do not vary.
     pub constant: bool,
     /// Whether a side was replayed on a machine whose parameters are assumed: then the figure
@@ -111,8 +106,6 @@ pub struct Judgement {
     pub assumed: bool,
     /// The figure under other assumptions; none if it has none, or if this run lacks some of them.
     pub sweep: Option<Sweep>,
-    /// Hedges' g of the two: above 0 is better.
-    pub effect: Option<f64>,
     /// The p of the test that the module documentation describes.
     pub p: Option<f64>,
     /// The same after Holm's correction.
@@ -125,7 +118,7 @@ impl Judgement {
     /// Returns true if p is below 5 % after the correction, which earns an asterisk.
     #[must_use]
     pub fn is_significant(&self) -> bool {
-        self.p_holm.is_some_and(|p| p < 0.05)
+        self.p_holm.is_some_and(|p| p < SIGNIFICANT_P)
     }
 
     /// Returns true if its direction remains after the correction for many comparisons: it is
@@ -144,20 +137,13 @@ impl Judgement {
             n,
             speedup: None,
             interval: None,
-            interval_by: None,
             constant: false,
             assumed: false,
             sweep: None,
-            effect: None,
             p: None,
             p_holm: None,
             verdict: None,
         }
-    }
-
-    fn set_interval(&mut self, found: Option<RatioInterval>) {
-        self.interval = found.map(|found| (found.low, found.high));
-        self.interval_by = found.map(|found| found.method.name());
     }
 }
 
@@ -173,7 +159,7 @@ pub struct Judge<'d> {
     judged: HashMap<Pair, f64>,
     today: HashMap<Pair, f64>,
     // Resampling is the expensive part, and several figures have the same pair of sides.
-    intervals: RefCell<HashMap<Pair, Option<RatioInterval>>>,
+    differences: RefCell<HashMap<Pair, Option<Difference>>>,
 }
 
 impl<'d> Judge<'d> {
@@ -185,7 +171,7 @@ impl<'d> Judge<'d> {
             data,
             judged: HashMap::new(),
             today: HashMap::new(),
-            intervals: RefCell::default(),
+            differences: RefCell::default(),
         };
         for document in documents {
             let judged = document.figures();
@@ -238,62 +224,63 @@ impl<'d> Judge<'d> {
             self.check_claim(figure, &of, &mut judgement);
             return Some(judgement);
         };
+        let pair = (figure.of.clone(), figure.against.clone());
+        let mut differences = self.differences.borrow_mut();
+        let difference = differences.entry(pair.clone());
+        let difference = *difference.or_insert_with(|| sides.difference());
         let value = match figure.statistic {
-            Statistic::Speedup => sides.speedup(),
+            Statistic::Speedup => difference?.speedup,
             statistic => statistic::of(statistic, &sides.of, Some(&sides.against)),
         }?;
         let mut judgement = alone(figure.statistic, value, &sides.of);
         judgement.rows.extend(&sides.against.rows);
-        self.compare(figure, &sides, &mut judgement);
+        if !figure.statistic.is_of_scatter() {
+            self.compare(figure, &pair, &sides, difference, &mut judgement);
+        }
         Some(judgement)
     }
 
     /// Fills in the comparison.
-    fn compare(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
-        if figure.statistic.is_of_scatter() {
-            return;
-        }
-        let pair = (figure.of.clone(), figure.against.clone());
-        out.speedup = sides.speedup();
-        out.constant = sides.is_constant() && sides.ratio().is_some();
+    fn compare(
+        &self,
+        figure: &Figure,
+        pair: &Pair,
+        sides: &Sides<'_>,
+        difference: Option<Difference>,
+        out: &mut Judgement,
+    ) {
+        out.speedup = difference.and_then(|found| found.speedup);
+        out.interval = difference.and_then(|found| found.interval);
+        out.constant = sides.is_constant() && difference.is_some_and(|it| it.ratio.is_some());
         out.assumed = sides.is_assumed();
-        if !sides.is_constant() {
-            let mut intervals = self.intervals.borrow_mut();
-            let interval = intervals.entry(pair.clone());
-            out.set_interval(*interval.or_insert_with(|| sides.interval()));
-            let (of, against) = (&sides.of, &sides.against);
-            out.effect = hedges_g(&of.values, &against.values).and_then(|g| match of.better {
-                Better::Higher => Some(g),
-                Better::Lower => Some(-g),
-                Better::Neither => None,
-            });
-            out.p = sides.p();
-        }
+        out.p = sides.p();
         // A figure is in one family at most, and only its p is corrected.
         if figure.why_not_testable().is_some() {
             out.verdict = Some(Verdict::NotTestable);
         } else if figure.judged == Judged::Yes {
-            out.p_holm = self.judged.get(&pair).copied();
-            self.set_verdict(figure, sides, out);
+            out.p_holm = self.judged.get(pair).copied();
+            out.verdict = difference.and_then(|found| self.verdict(figure, sides, &found, out));
         } else if is_compared_today(figure) {
-            out.p_holm = self.today.get(&pair).copied();
+            out.p_holm = self.today.get(pair).copied();
         }
     }
 
-    /// Sets sweep and verdict of a judged direction. One run of something that varies decides
-    /// nothing.
-    fn set_verdict(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
-        let Some(published) = figure.published else {
-            return;
-        };
+    /// Returns the verdict on a judged direction, and sets its sweep. One run of something that
+    /// varies decides nothing.
+    fn verdict(
+        &self,
+        figure: &Figure,
+        sides: &Sides<'_>,
+        difference: &Difference,
+        out: &mut Judgement,
+    ) -> Option<Verdict> {
         if !out.constant && out.n < 2 {
-            return;
+            return None;
         }
-        let range = sides.exact_range().or(out.interval);
-        if let Some(own) = Member::itself(sides, range) {
-            let swept = self.sweep(figure, &own, out);
-            out.verdict = verdict::of(published, range, &swept);
-        }
+        let published = figure.published?;
+        let own = Member::itself(sides, difference)?;
+        let swept = self.sweep(figure, &own, out);
+        verdict::of(published, own.range, &swept)
     }
 
     /// Sets sweep and verdict of a claim about a value; does nothing to other figures.
@@ -347,7 +334,7 @@ impl<'d> Judge<'d> {
         judgement.constant = there.iter().all(Sides::is_constant);
         judgement.assumed = there.iter().any(Sides::is_assumed);
         if !judgement.constant {
-            judgement.set_interval(gmean::interval(&there));
+            judgement.interval = gmean::interval(&there);
         }
         Some(judgement)
     }

@@ -1,15 +1,10 @@
 //! The value of a statistic.
 
+use brickyard_results::judge::mean;
 use brickyard_results::{Better, INTERVAL_DEVIATIONS, Summary, gain_percent};
 
 use crate::data::Samples;
 use crate::document::Statistic;
-
-/// Returns the mean; none if there are no values, or if one is not a number.
-#[must_use]
-pub fn mean(values: &[f64]) -> Option<f64> {
-    Summary::of(values).ok()?.mean()
-}
 
 /// Returns the value of a statistic. Those that compare need `against`.
 pub(super) fn of(

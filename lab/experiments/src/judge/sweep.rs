@@ -1,18 +1,15 @@
 //! The same comparison under other assumptions.
 
-use serde::Serialize;
+use brickyard_results::judge::{Difference, mean};
+use brickyard_results::{Interval, Summary};
 
 use super::sides::Sides;
-use super::verdict::Range;
-use brickyard_results::Summary;
-
-use super::statistic::mean;
 use crate::data::{Data, Samples};
 use crate::document::{Figure, Swept};
 
 /// How far a figure moves if what its document does not say is assumed otherwise. Speedups; of a
 /// claim about a value, values.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// The number of assumptions, that of the figure itself included.
     pub members: usize,
@@ -23,7 +20,7 @@ pub struct Sweep {
 }
 
 /// A figure under one of the assumptions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     /// The assumption.
     pub label: String,
@@ -34,8 +31,7 @@ pub struct Member {
     /// The rows of both sides, as indices for [`Data::row`]; its own first.
     pub rows: Vec<usize>,
     /// What the number is known to be between; none if the samples are too few.
-    #[serde(skip)]
-    pub(super) range: Option<Range>,
+    pub(super) range: Option<Interval>,
 }
 
 /// The label of the figure itself.
@@ -73,14 +69,12 @@ impl Member {
             return Self::of_value(label, &data.samples(&swept.of)?);
         }
         let sides = Sides::of_keys(data, &swept.of, swept.against.as_ref()?)?;
-        let interval = || sides.interval().map(|found| (found.low, found.high));
-        let range = sides.exact_range().or_else(interval);
-        Self::of_sides(label, &sides, range)
+        Self::of_sides(label, &sides, &sides.difference()?)
     }
 
     /// Returns the figure itself, as a member.
-    pub(super) fn itself(sides: &Sides<'_>, range: Option<Range>) -> Option<Self> {
-        Self::of_sides(ITSELF.to_owned(), sides, range)
+    pub(super) fn itself(sides: &Sides<'_>, difference: &Difference) -> Option<Self> {
+        Self::of_sides(ITSELF.to_owned(), sides, difference)
     }
 
     /// Returns the same of a claim about a value.
@@ -88,24 +82,27 @@ impl Member {
         Self::of_value(ITSELF.to_owned(), of)
     }
 
-    fn of_sides(label: String, sides: &Sides<'_>, range: Option<Range>) -> Option<Self> {
+    fn of_sides(label: String, sides: &Sides<'_>, difference: &Difference) -> Option<Self> {
         let rows = sides.of.rows.iter().chain(&sides.against.rows);
         Some(Self {
             label,
-            value: sides.ratio()?,
+            value: difference.ratio?,
             n: sides.of.values.len(),
             rows: rows.copied().collect(),
-            range,
+            range: difference.range(),
         })
     }
 
     fn of_value(label: String, of: &Samples<'_>) -> Option<Self> {
         let value = mean(&of.values)?;
         let range = if of.is_constant() {
-            Some((value, value))
+            Some(Interval::point(value))
         } else {
             let reach = Summary::of(&of.values).ok()?.ci95();
-            reach.map(|reach| (value - reach, value + reach))
+            reach.map(|reach| Interval {
+                low: value - reach,
+                high: value + reach,
+            })
         };
         Some(Self {
             label,

@@ -1,6 +1,6 @@
 //! How a measured direction compares with the published one.
 
-use serde::Serialize;
+use brickyard_results::Interval;
 
 use crate::document::{Claim, Published};
 
@@ -31,8 +31,7 @@ pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole n
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
 /// How a measured direction compares with the published one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// The same direction, and a size within [`SIZE`].
     Same,
@@ -59,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them: six for published directions, three for figures without one,
+    /// All of them, in their order: six for published directions, three for figures without one,
     /// [`NotTestable`](Self::NotTestable), and [`Contradicted`](Self::Contradicted).
     pub const ALL: [Self; 11] = [
         Self::Same,
@@ -74,6 +73,12 @@ impl Verdict {
         Self::NotTestable,
         Self::Contradicted,
     ];
+
+    /// Returns true if it is one on a published direction, not on a figure without one.
+    #[must_use]
+    pub const fn is_of_direction(self) -> bool {
+        (self as usize) < Self::NoDifference as usize
+    }
 
     /// Returns its name in pages and files.
     #[must_use]
@@ -94,10 +99,6 @@ impl Verdict {
     }
 }
 
-/// What a measured number is known to be between: the ends of its interval, or twice the value if
-/// it does not vary. Speedups; of a claim about a value, values.
-pub(super) type Range = (f64, f64);
-
 /// The sweep of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Swept {
@@ -106,50 +107,67 @@ pub(super) enum Swept {
     /// One is needed, and this run does not have all of its members.
     Lacking,
     /// The range of each member; none if its samples are too few.
-    Over(Vec<Option<Range>>),
+    Over(Vec<Option<Interval>>),
 }
 
-/// Returns the verdict on a published figure whose measured number is within `range`; none if
-/// nothing that can be judged was published. A range of none says that the samples are too few.
-pub(super) fn of(published: Published, range: Option<Range>, swept: &Swept) -> Option<Verdict> {
-    let rule = Rule::of(published)?;
+/// Returns the verdict on a published figure whose measured number is within `range`: a speedup; of
+/// a claim about a value, the value. None if nothing that can be judged was published. A range of
+/// none says that the samples are too few.
+pub(super) fn of(published: Published, range: Option<Interval>, swept: &Swept) -> Option<Verdict> {
+    let question = Question::of(published)?;
     Some(match swept {
-        Swept::NotNeeded => rule.verdict(&[range]),
-        Swept::Lacking => rule.undecided(Verdict::NotSwept),
+        Swept::NotNeeded => question.verdict(&[range]),
+        Swept::Lacking => question.undecided(Verdict::NotSwept),
         Swept::Over(members) => {
             let mut all = vec![range];
             all.extend(members);
-            rule.verdict(&all)
+            question.verdict(&all)
         }
     })
 }
 
-/// By what a measured number is judged.
+/// What is asked of a measured number. Speedups are logarithms here, so 0 is no difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Rule {
-    /// The logarithm of the published speedup, and the least and the most that it may be, as the
-    /// printed figures are rounded.
-    Direction(f64, Range),
-    /// No difference was published: how far a logarithm may be from 0 to count as none, and the
-    /// least and the most that the rounding allows.
-    NoDirection(f64, Range),
-    /// The least value.
-    AtLeast(f64),
+enum Question {
+    /// Whether it has the direction and the size of the published speedup, which may be any of
+    /// `printed`, as the printed figures are rounded.
+    Direction { published: f64, printed: Interval },
+    /// Whether there is no difference either: how far it may be from none, and what the rounding
+    /// allows.
+    NoDifference { none: Interval, printed: Interval },
+    /// Whether it is at least so large.
+    Value(Interval),
 }
 
-impl Rule {
+impl Question {
     fn of(published: Published) -> Option<Self> {
         if let Claim::AtLeast(least) = published.claim {
-            return Some(Self::AtLeast(f64::from(least)));
+            return Some(Self::Value(Interval {
+                low: f64::from(least),
+                high: f64::INFINITY,
+            }));
         }
         let logarithm = published.speedup?.ln();
-        let rounding = published.rounding.map(|(low, high)| (low.ln(), high.ln()));
-        let rounding = rounding.unwrap_or((logarithm, logarithm));
-        let none = NONE.ln_1p();
-        Some(match published.claim {
-            Claim::Noise => Self::NoDirection(logarithm.abs().max(none), rounding),
-            Claim::Untested if logarithm.abs() < none => Self::NoDirection(none, rounding),
-            _ => Self::Direction(logarithm, rounding),
+        let printed = published.rounding.map_or_else(
+            || Interval::point(logarithm),
+            |(low, high)| Interval { low, high }.map(f64::ln),
+        );
+        let none = match published.claim {
+            Claim::Noise => logarithm.abs().max(NONE.ln_1p()),
+            Claim::Untested if logarithm.abs() < NONE.ln_1p() => NONE.ln_1p(),
+            _ => {
+                return Some(Self::Direction {
+                    published: logarithm,
+                    printed,
+                });
+            }
+        };
+        Some(Self::NoDifference {
+            none: Interval {
+                low: -none,
+                high: none,
+            },
+            printed,
         })
     }
 
@@ -157,15 +175,15 @@ impl Rule {
     /// unclear.
     const fn undecided(self, otherwise: Verdict) -> Verdict {
         match self {
-            Self::NoDirection(..) => Verdict::Unclear,
-            Self::Direction(..) | Self::AtLeast(_) => otherwise,
+            Self::NoDifference { .. } => Verdict::Unclear,
+            Self::Direction { .. } | Self::Value(_) => otherwise,
         }
     }
 
     /// Returns the verdict on a number, and on it under all other assumptions: it stands if they
     /// all have it. Any of the ranges may give the published size.
-    fn verdict(self, ranges: &[Option<Range>]) -> Verdict {
-        let mut verdicts = ranges.iter().map(|&range| self.direction(range));
+    fn verdict(self, ranges: &[Option<Interval>]) -> Verdict {
+        let mut verdicts = ranges.iter().map(|&range| self.answer(range));
         let Some(first) = verdicts.next() else {
             return self.undecided(Verdict::WithinNoise);
         };
@@ -173,10 +191,13 @@ impl Rule {
             return self.undecided(Verdict::Depends);
         }
         let whole = ranges.iter().flatten().copied();
-        let whole = whole.reduce(|(low, high), (a, b)| (low.min(a), high.max(b)));
+        let whole = whole.reduce(|one, other| Interval {
+            low: one.low.min(other.low),
+            high: one.high.max(other.high),
+        });
         match (self, first, whole) {
-            (Self::Direction(_, published), Verdict::Same, Some(range))
-                if !has_size(published, range) =>
+            (Self::Direction { printed, .. }, Verdict::Same, Some(range))
+                if !has_size(printed, range.map(f64::ln)) =>
             {
                 Verdict::OtherSize
             }
@@ -185,30 +206,32 @@ impl Rule {
     }
 
     /// Returns the verdict on a single number, whatever its size.
-    fn direction(self, range: Option<Range>) -> Verdict {
-        let Some((low, high)) = range else {
+    fn answer(self, range: Option<Interval>) -> Verdict {
+        let Some(range) = range else {
             return self.undecided(Verdict::WithinNoise);
         };
+        let logarithm = range.map(f64::ln);
         match self {
-            Self::AtLeast(least) if least <= low => Verdict::Same,
-            Self::AtLeast(least) if high < least => Verdict::Opposite,
-            Self::AtLeast(_) => Verdict::WithinNoise,
-            Self::NoDirection(none, (least, most)) => {
-                let (low, high) = (low.ln(), high.ln());
-                if -none <= low && high <= none {
-                    Verdict::NoDifference
-                } else if high < least.min(-none) || low > most.max(none) {
-                    Verdict::OnlyHere
-                } else {
-                    Verdict::Unclear
+            Self::Value(claimed) if range.is_within(claimed) => Verdict::Same,
+            Self::Value(claimed) if range.is_outside(claimed) => Verdict::Opposite,
+            Self::Value(_) => Verdict::WithinNoise,
+            Self::NoDifference { none, .. } if logarithm.is_within(none) => Verdict::NoDifference,
+            Self::NoDifference { none, printed } => {
+                let either = Interval {
+                    low: printed.low.min(none.low),
+                    high: printed.high.max(none.high),
+                };
+                match logarithm.is_outside(either) {
+                    true => Verdict::OnlyHere,
+                    false => Verdict::Unclear,
                 }
             }
-            Self::Direction(published, _) => {
-                let (low, high) = (low.ln(), high.ln());
-                let is_negligible = f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs();
-                if is_negligible || low <= 0.0 && 0.0 <= high {
+            Self::Direction { published, .. } => {
+                let middle = f64::midpoint(logarithm.low, logarithm.high);
+                let is_negligible = middle.abs() < NEGLIGIBLE * published.abs();
+                if is_negligible || !logarithm.is_outside(Interval::point(0.0)) {
                     Verdict::WithinNoise
-                } else if (low > 0.0) == (published > 0.0) {
+                } else if (logarithm.low > 0.0) == (published > 0.0) {
                     Verdict::Same
                 } else {
                     Verdict::Opposite
@@ -218,20 +241,32 @@ impl Rule {
     }
 }
 
-/// Returns true if some ratio in `range`, all of the published direction, has the size of some
-/// published one: the logarithms of these are between both of `published`.
-fn has_size(published: Range, (low, high): Range) -> bool {
-    let ends = |(a, b): Range| (a.abs().min(b.abs()), a.abs().max(b.abs()));
-    let (low, high) = ends((low.ln(), high.ln()));
+/// Returns true if some logarithm in `range`, all of the published direction, has the size of some
+/// published one.
+fn has_size(published: Interval, range: Interval) -> bool {
+    let sizes = |of: Interval| of.map(f64::abs);
     // Rounding never turns a direction round; figures that differ may have been equal.
-    let (least, most) = ends(published);
-    low <= SIZE * most && high >= least / SIZE
+    let (range, published) = (sizes(range), sizes(published));
+    !range.is_outside(Interval {
+        low: published.low / SIZE,
+        high: published.high * SIZE,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::document::PrintedSpeedup;
+
+    type Range = (f64, f64);
+
+    fn of(published: Published, range: Option<Range>, swept: &Swept) -> Option<Verdict> {
+        super::of(published, range.map(interval), swept)
+    }
+
+    const fn interval((low, high): Range) -> Interval {
+        Interval { low, high }
+    }
 
     fn verdict(speedup: f64, claim: Claim, ranges: &[Option<Range>]) -> Option<Verdict> {
         let published = Published {
@@ -242,7 +277,7 @@ mod tests {
         };
         let swept = match ranges.len() {
             1 => Swept::NotNeeded,
-            _ => Swept::Over(ranges[1..].to_vec()),
+            _ => Swept::Over(ranges[1..].iter().map(|it| it.map(interval)).collect()),
         };
         of(published, ranges[0], &swept)
     }
@@ -452,7 +487,9 @@ mod tests {
                 "{range:?}"
             );
         }
-        let over = |others: &[f64]| Swept::Over(others.iter().map(|&it| exactly(it)).collect());
+        let over = |others: &[f64]| {
+            Swept::Over(others.iter().map(|&it| Some(Interval::point(it))).collect())
+        };
         assert_eq!(of(claim, exactly(41.0), &over(&[50.0, 40.0])), Some(Same));
         assert_eq!(
             of(claim, exactly(41.0), &over(&[50.0, 39.0])),

@@ -23,7 +23,7 @@ use crate::raw::{Method, Raw};
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
-use crate::cells::served::all_served;
+use crate::cells::simulated::all_served;
 use crate::cells::simulated::{CONFIG, CPUS, MEMORY, sweep};
 use crate::experiment::{Experiment, Form, On, Parameter};
 use crate::refusal::Refusal;

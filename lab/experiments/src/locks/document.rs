@@ -7,7 +7,7 @@ mod words;
 use printed::{BULK_WORKLOADS, BULKS, Four, PrintedWorkload, REAL, SIMULATED, TICKET, Two};
 
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Head, Line, PrintedSpeedup, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Head, PrintedSpeedup, Statistic, Table, TableLine};
 use crate::documents::build::{directed, heads, line};
 
 const EXPERIMENT: &str = "locks";
@@ -73,7 +73,7 @@ impl Pairs<'_> {
         head: &str,
         statistic: Statistic,
         printed: impl Fn(&Two) -> [&'static str; 2],
-    ) -> Line {
+    ) -> TableLine {
         let mut cells = Vec::new();
         for (_, workload, two) in self.of {
             let texts = two.as_ref().map(&printed);
@@ -86,7 +86,7 @@ impl Pairs<'_> {
         line(head, cells)
     }
 
-    fn speedups(&self) -> Line {
+    fn speedups(&self) -> TableLine {
         let mut cells = Vec::new();
         for (_, workload, two) in self.of {
             cells.push(None);
@@ -111,7 +111,7 @@ impl Pairs<'_> {
         line("Speedup", cells)
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<TableLine> {
         vec![
             self.pair_line("Mean", Statistic::Mean, |two| two.mean),
             self.pair_line("Standard Deviation", Statistic::StdDev, |two| two.deviation),
@@ -202,7 +202,7 @@ fn ticket_line(
     head: &str,
     statistic: Statistic,
     printed: impl Fn(&Four) -> [&'static str; 4],
-) -> Line {
+) -> TableLine {
     let mut cells = Vec::new();
     for (_, workload, four) in TICKET.iter() {
         let texts = four.as_ref().map(&printed);
@@ -217,7 +217,7 @@ fn ticket_line(
 }
 
 /// Each column over the one before it.
-fn ticket_speedups() -> Line {
+fn ticket_speedups() -> TableLine {
     let mut cells = Vec::new();
     for (_, workload, four) in TICKET.iter() {
         cells.push(None);

@@ -19,7 +19,7 @@ use crate::raw::{Method, Raw};
 use super::COLUMNS;
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::RowTemplate;
-use crate::cells::served::all_served;
+use crate::cells::simulated::all_served;
 use crate::experiment::Parameter;
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};

@@ -13,7 +13,7 @@ use crate::raw::{Method, Raw};
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::served::all_served;
+use crate::cells::simulated::all_served;
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {

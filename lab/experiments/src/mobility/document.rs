@@ -70,7 +70,7 @@ fn assumptions() -> [&'static str; 7] {
 }
 
 /// What one of the eight tables shows.
-struct Measured {
+struct TableOf {
     workload: &'static str,
     metric: &'static str,
     better: Better,
@@ -87,7 +87,7 @@ enum Directions {
     JudgedElsewhere,
 }
 
-impl Measured {
+impl TableOf {
     const fn kernbench(metric: &'static str) -> Self {
         Self {
             workload: "kernbench",
@@ -118,8 +118,8 @@ impl Measured {
 
     fn line(
         &self,
-        &[_, machine, architecture, ref texts @ ..]: &printed::Line,
-    ) -> crate::document::Line {
+        &[_, machine, architecture, ref texts @ ..]: &printed::PrintedLine,
+    ) -> crate::document::TableLine {
         let of = |config: &str| key(machine, self.workload, config, self.metric);
         let cells = KERNELS.iter().zip(texts).map(|(config, &text)| {
             let figure = Figure::mean(of(config))
@@ -178,10 +178,10 @@ fn tables() -> Vec<Table> {
 /// The eight tables, as they are printed.
 fn tables_of_2007() -> Vec<Table> {
     let (cpu, elapsed) = (
-        Measured::kernbench("cpu-time"),
-        Measured::kernbench("elapsed"),
+        TableOf::kernbench("cpu-time"),
+        TableOf::kernbench("elapsed"),
     );
-    let huge = Measured::huge_pages;
+    let huge = TableOf::huge_pages;
     vec![
         cpu.table(
             "cpu-time",

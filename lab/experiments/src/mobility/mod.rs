@@ -21,7 +21,7 @@ use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 
 use crate::raw::{Method, Raw};
 
-use crate::antifrag::set;
+use crate::antifrag::parameters;
 use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
@@ -35,12 +35,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Huge pages under load and at rest, grouping by mobility (2007)",
     forms: &[Form {
         on: On::Replayed(&["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"]),
-        parameters: set::PARAMETERS,
+        parameters: parameters::PARAMETERS,
         // Nothing in it is left to chance.
         runs: 1,
         by_steps: false,
         below: None,
-        cells: set::cells,
+        cells: parameters::cells,
     }],
     reproduced: cells,
     document: Some(document::document),

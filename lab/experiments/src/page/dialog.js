@@ -30,7 +30,6 @@ function facts(figure) {
   list.push([data.statistic === "gmean-speedup" ? "Pairs" : "Samples", data.n]);
   if (data.speedup !== undefined) list.push(["Speedup over the baseline", `${digits(data.speedup)} times; above 1 is better`]);
   if (data.low !== undefined) list.push(["Its 95 % interval", `${digits(data.low)} to ${digits(data.high)}${data.intervalBy === undefined ? "" : ` (${data.intervalBy})`}`]);
-  if (data.effect !== undefined) list.push(["Effect size", `${digits(data.effect, 3)} (Hedges' g)`]);
   if (data.p !== undefined) list.push(["p", digits(data.p, 3)]);
   if (data.pHolm !== undefined) list.push(["p after Holm's correction", digits(data.pHolm, 3)]);
   if (data.assumed !== undefined) list.push(["Certainty", "one deterministic run of an assumed machine: it decides nothing by itself"]);

@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 use super::markup::Escaped;
 use crate::document::{Figure, Statistic};
 use crate::judge::{Judgement, Member, Sweep, Verdict};
-use crate::shown::four_digits;
+use crate::numbers::four_digits;
 
 /// The name and the description of a single row, which is not a statistic.
 pub(super) const ROW: (&str, &str) = ("value", "the value of one row");
@@ -140,9 +140,8 @@ impl Element<'_> {
 fn write_tests(judgement: &Judgement, out: &mut String) {
     let numbers = [
         ("speedup", judgement.speedup),
-        ("low", judgement.interval.map(|(low, _)| low)),
-        ("high", judgement.interval.map(|(_, high)| high)),
-        ("effect", judgement.effect),
+        ("low", judgement.interval.map(|found| found.ends.low)),
+        ("high", judgement.interval.map(|found| found.ends.high)),
         ("p", judgement.p),
         ("p-holm", judgement.p_holm),
     ];
@@ -166,8 +165,8 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
             Escaped(&high.label)
         );
     }
-    if let Some(by) = judgement.interval_by {
-        let _ = write!(out, " data-interval-by=\"{}\"", Escaped(by));
+    if let Some(found) = judgement.interval {
+        let _ = write!(out, " data-interval-by=\"{}\"", found.method.name());
     }
     if let Some(verdict) = judgement.verdict {
         let _ = write!(out, " data-verdict=\"{}\"", verdict.name());

@@ -6,10 +6,10 @@ use super::Report;
 use super::figure;
 use super::markup::Prose;
 use crate::directions::Directions;
-use crate::document::{Document, Finding, Piece};
+use crate::document::{Document, Finding, Outcome, Piece};
 use crate::finding::printed_mean;
 use crate::judge::Verdict;
-use crate::shown::shown;
+use crate::numbers::shown;
 
 /// How much is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,20 +25,8 @@ pub(super) enum Length {
 /// cannot be tested, are no directions, and come last.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     out.push_str("<ul class=\"counts\">");
-    let all = [
-        (counts.same, Verdict::Same),
-        (counts.other_size, Verdict::OtherSize),
-        (counts.opposite, Verdict::Opposite),
-        (counts.noise, Verdict::WithinNoise),
-        (counts.depends, Verdict::Depends),
-        (counts.not_swept, Verdict::NotSwept),
-        (counts.none, Verdict::NoDifference),
-        (counts.only_here, Verdict::OnlyHere),
-        (counts.unclear, Verdict::Unclear),
-        (counts.not_testable, Verdict::NotTestable),
-        (counts.contradicted, Verdict::Contradicted),
-    ];
-    for (place, (count, verdict)) in all.into_iter().enumerate() {
+    for (place, verdict) in Verdict::ALL.into_iter().enumerate() {
+        let count = counts.number(verdict);
         if count == 0 && (length == Length::Brief || place > 3) {
             continue;
         }
@@ -50,11 +38,14 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
         );
     }
     out.push_str("</ul>");
-    if length == Length::Whole && counts.same_direction() + counts.opposite > 0 {
+    if length == Length::Whole
+        && counts.count(Outcome::SameDirection) + counts.number(Verdict::Opposite) > 0
+    {
         let _ = write!(
             out,
             "<p>After Holm's correction {} of the same direction and {} opposite ones remain.</p>",
-            counts.same_corrected, counts.opposite_corrected
+            counts.count(Outcome::SameCorrected),
+            counts.count(Outcome::OppositeCorrected)
         );
     }
 }

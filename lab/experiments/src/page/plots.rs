@@ -10,10 +10,10 @@ use super::figure;
 use super::markup::{Escaped, Prose, plain};
 use crate::document::{Curve, Figure, Plot, Points, Statistic};
 use crate::judge::Judgement;
-use crate::shown::four_digits;
+use crate::numbers::four_digits;
 
 /// A measured point.
-struct Measured {
+struct PlottedPoint {
     /// Its horizontal position.
     x: f64,
     /// Its vertical position, before it is scaled.
@@ -34,7 +34,7 @@ enum Source {
 /// A curve that has points.
 struct Drawn<'p> {
     curve: &'p Curve,
-    points: Vec<Measured>,
+    points: Vec<PlottedPoint>,
 }
 
 /// Writes the plots that have rows, and how many have none. Writing to a string cannot fail.
@@ -86,7 +86,7 @@ fn write(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     out.push_str("</details></figure>");
 }
 
-fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
+fn points(report: &Report<'_>, curve: &Curve) -> Vec<PlottedPoint> {
     match &curve.points {
         Points::Samples(places) => places
             .iter()
@@ -100,7 +100,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
                     .iter()
                     .copied()
                     .fold(f64::NEG_INFINITY, f64::max);
-                Some(Measured {
+                Some(PlottedPoint {
                     x: *x,
                     value: judgement.value,
                     spread: (samples.values.len() > 1).then_some((low, high)),
@@ -114,7 +114,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
             };
             let places = series.points.iter().zip(&series.rows);
             places
-                .map(|(&(x, value), &row)| Measured {
+                .map(|(&(x, value), &row)| PlottedPoint {
                     x,
                     value,
                     spread: None,
@@ -197,7 +197,7 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     let mut nexts: Vec<_> = drawn
         .iter()
         .map(|drawn| {
-            let mut sorted: Vec<&Measured> = drawn.points.iter().collect();
+            let mut sorted: Vec<&PlottedPoint> = drawn.points.iter().collect();
             sorted.sort_by(|a, b| a.x.total_cmp(&b.x));
             (drawn.curve, sorted.into_iter().peekable())
         })
@@ -223,7 +223,7 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     out.push_str("</tbody></table></div>");
 }
 
-fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
+fn write_point(curve: &Curve, point: &PlottedPoint, out: &mut String) {
     let text = four_digits(point.value * curve.scale);
     match &point.source {
         Source::Samples(mean) => figure::write_link(&mean.0, &mean.1, &text, out),

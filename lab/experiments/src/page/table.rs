@@ -7,17 +7,18 @@ use super::Report;
 use super::figure;
 use super::markup::{Escaped, Prose, plain};
 use crate::data::Key;
-use crate::document::{Figure, Line, Statistic, Table};
-use crate::shown;
+use crate::document::{Figure, Statistic, Table, TableLine};
+use crate::numbers;
 
 /// Writes the heading, the paragraph `about`, and the table. Writing to a string cannot fail.
 pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut String) {
     let id = Escaped(&table.id);
     let title = plain(&table.title);
-    let (shown, left_out): (Vec<&Line>, Vec<&Line>) = table.lines.iter().partition(|line| {
-        let mut figures = line.cells.iter().flatten();
-        figures.any(|figure| has_content(report, figure))
-    });
+    let (shown, left_out): (Vec<&TableLine>, Vec<&TableLine>) =
+        table.lines.iter().partition(|line| {
+            let mut figures = line.cells.iter().flatten();
+            figures.any(|figure| has_content(report, figure))
+        });
     let _ = write!(
         out,
         "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p>",
@@ -75,7 +76,7 @@ fn write_runs(report: &Report<'_>, table: &Table, out: &mut String) {
     );
 }
 
-fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut String) {
+fn write_lines(report: &Report<'_>, table: &Table, lines: &[&TableLine], out: &mut String) {
     // If nothing in a table is modelled, its paragraph says so once.
     let all = table
         .lines
@@ -146,7 +147,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
     }
     match (report.judged)(figure) {
         Some(judgement) => {
-            let text = shown::in_cell(figure, &judgement);
+            let text = numbers::in_cell(figure, &judgement);
             figure::write_link(figure, &judgement, &text, out);
             if judgement.is_significant() {
                 out.push_str("<span class=\"star\" title=\"p below 5 % after Holm's correction\"><span aria-hidden=\"true\">*</span><span class=\"unseen\">, significant</span></span>");

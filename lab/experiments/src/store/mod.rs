@@ -14,13 +14,13 @@
 //! |---|---|
 //! | `schema` | the columns |
 //! | `write`, `read` | rows to columns and back, trusting nothing |
-//! | `ran` | where cells were run and by which build, stored with all rows |
+//! | `provenance` | where cells were run and by which build, stored with all rows |
 //! | `appear` | a file that appears when it is complete |
 //! | `error` | the errors, each with its remedy |
 
 mod appear;
 mod error;
-mod ran;
+mod provenance;
 mod read;
 mod schema;
 mod write;

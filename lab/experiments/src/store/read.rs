@@ -17,7 +17,7 @@ use parquet::file::reader::FileReader;
 
 use super::VERSION;
 use super::error::ReadError;
-use super::ran::Ran;
+use super::provenance::Provenance;
 use super::schema::{EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY};
 use crate::raw::{CellRows, Method, Raw, experiment_of};
 
@@ -164,7 +164,7 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
 }
 
 /// Reads the hosts and builds from the key-value pairs, if the version is that of this reader.
-fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
+fn check_pairs(about: &FileMetaData, form: Form) -> Result<Provenance, String> {
     let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
     let value_of = |key| table::value(pairs, key);
     match value_of(VERSION_KEY) {
@@ -175,13 +175,13 @@ fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
     if form == Form::Rows
         && let Some(json) = value_of(RAN_KEY)
     {
-        return Ran::from_json(json).map_err(|error| {
+        return Provenance::from_json(json).map_err(|error| {
             format!("its key `{RAN_KEY}` is not a list of hosts and builds: {error}")
         });
     }
     let host = value_of(HOST_KEY).and_then(|json| serde_json::from_str(json).ok());
     let host: Host = host.unwrap_or_else(Host::unknown);
-    Ok(Ran::all(
+    Ok(Provenance::all(
         host,
         value_of(PROGRAM_KEY).unwrap_or_default().to_owned(),
     ))
@@ -197,7 +197,7 @@ struct NextRow {
 
 impl NextRow {
     /// Returns a new cell with this as its first row.
-    fn begin(self, ran: &Ran) -> CellRows {
+    fn begin(self, ran: &Provenance) -> CellRows {
         let (host, program) = ran.of(&self.cell);
         CellRows {
             cell: self.cell,

@@ -10,7 +10,7 @@ use parquet::file::metadata::KeyValue;
 use super::VERSION;
 use super::appear::appear;
 use super::error::WriteError;
-use super::ran;
+use super::provenance;
 use super::schema::{
     EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY, of_cell, of_rows,
 };
@@ -53,7 +53,8 @@ pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
         .filter_map(|place| data.row(place))
         .collect();
     check_finite(path, &rows)?;
-    let ran = ran::to_json(data.cells()).map_err(|error| WriteError::io(path, error.into()))?;
+    let ran =
+        provenance::to_json(data.cells()).map_err(|error| WriteError::io(path, error.into()))?;
     let pairs = vec![
         KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string()),
         KeyValue::new(RAN_KEY.to_owned(), ran),
@@ -184,33 +185,22 @@ mod tests {
     use std::fs::File;
 
     use brickyard_results::{Better, Host};
+    use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::raw::Method;
+    use crate::raw::{Method, testing};
     use crate::store::read_rows;
     use crate::store::schema::COLUMNS;
 
     /// Two cells of two rows each.
     fn cells(kind: Method) -> [CellRows; 2] {
-        ["e.a", "e.b"].map(|cell| CellRows {
-            cell: cell.to_owned(),
-            kind,
-            seed: 1,
-            host: Host::unknown(),
-            program: String::new(),
-            rows: [1, 2]
-                .map(|run| Raw {
-                    machine: "host".to_owned(),
-                    workload: cell.to_owned(),
-                    config: "c".to_owned(),
-                    metric: "m".to_owned(),
-                    unit: "s".to_owned(),
-                    better: Better::Lower,
-                    run,
-                    at: None,
-                    value: 1.0,
-                })
-                .to_vec(),
+        ["e.a", "e.b"].map(|cell| {
+            let rows = [1, 2].map(|run| Raw {
+                workload: cell.to_owned(),
+                run,
+                ..testing::row()
+            });
+            testing::cell(cell, kind, rows.to_vec())
         })
     }
 

@@ -13,7 +13,7 @@ use super::{SECONDS, scale_of};
 use crate::cell::Cell;
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::served::all_served;
+use crate::cells::simulated::all_served;
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {

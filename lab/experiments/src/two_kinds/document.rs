@@ -65,7 +65,7 @@ fn direction(of: Quantity, clean: &str, kinds: &str) -> Option<PrintedSpeedup> {
 }
 
 /// Returns a line of the summary: both columns, and the difference as a number and in percent.
-fn difference_line(difference: &Difference) -> crate::document::Line {
+fn difference_line(difference: &Difference) -> crate::document::TableLine {
     let &Difference {
         head,
         of,

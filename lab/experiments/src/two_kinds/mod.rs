@@ -20,7 +20,7 @@ use brickyard_workload::antifrag::{Profile, Reclaim};
 
 use crate::raw::Method;
 
-use crate::antifrag::set;
+use crate::antifrag::parameters;
 use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
@@ -34,12 +34,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
     forms: &[Form {
         on: On::Replayed(&["desktop-2005"]),
-        parameters: set::PARAMETERS,
+        parameters: parameters::PARAMETERS,
         // Nothing in it is left to chance.
         runs: 1,
         by_steps: false,
         below: None,
-        cells: set::cells,
+        cells: parameters::cells,
     }],
     reproduced: cells,
     document: Some(document::document),

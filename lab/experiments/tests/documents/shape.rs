@@ -9,6 +9,7 @@ use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judgement;
 use brickyard_experiments::winner::winner;
 use brickyard_pictures::plot::Scale;
+use brickyard_results::{Interval, IntervalMethod, RatioInterval};
 
 #[test]
 fn there_are_seven_sections_in_the_order_of_the_report() {
@@ -225,12 +226,13 @@ fn found(value: f64, interval: Option<(f64, f64)>, constant: bool) -> Judgement 
         rows: Vec::new(),
         n: 1,
         speedup: Some(value),
-        interval,
-        interval_by: None,
+        interval: interval.map(|(low, high)| RatioInterval {
+            ends: Interval { low, high },
+            method: IntervalMethod::LogRatios,
+        }),
         constant,
         assumed: false,
         sweep: None,
-        effect: None,
         p: None,
         p_holm: None,
         verdict: None,

@@ -50,6 +50,6 @@ fn a_claim_that_its_own_table_contradicts_is_not_counted() {
         let judgement = judge.judge(&claim).unwrap();
         assert_eq!(judgement.verdict, Some(Verdict::Contradicted), "{value}");
         let counts = Directions::of(&|figure| judge.judge(figure), &document, Among::All);
-        assert_eq!((counts.all(), counts.contradicted), (0, 1));
+        assert_eq!((counts.all(), counts.number(Verdict::Contradicted)), (0, 1));
     }
 }

@@ -2,10 +2,10 @@
 
 use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::Directions;
-use brickyard_experiments::document::{Among, Line, Statistic, Table};
+use brickyard_experiments::document::{Among, Statistic, Table, TableLine};
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::Method;
-use brickyard_results::{Better, PairedT, Welch};
+use brickyard_results::{Better, IntervalMethod, Student};
 
 use super::{data, document, figure};
 
@@ -31,8 +31,8 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
         assert_eq!(judgement.p, Some(2.0 / 128.0));
         assert_eq!(judgement.p_holm, judgement.p);
         assert!(judgement.is_significant());
-        assert_eq!(judgement.effect.unwrap() > 0.0, better == Better::Lower);
-        assert_eq!(judgement.interval_by, Some("t of log ratios"));
+        let method = judgement.interval.map(|found| found.method);
+        assert_eq!(method, Some(IntervalMethod::LogRatios));
     }
 }
 
@@ -46,10 +46,10 @@ fn a_few_pairs_are_judged_by_student() {
     );
     let figure = figure(Statistic::Speedup, Some(1.1));
     let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
-    let (low, high) = judgement.interval.unwrap();
-    assert!(low < 1.0 && high > 1.1);
+    let ends = judgement.interval.unwrap().ends;
+    assert!(ends.low < 1.0 && ends.high > 1.1);
     assert_eq!(judgement.verdict, Some(Verdict::WithinNoise));
-    let p = PairedT::of(&[10.5, 22.5], &[10.0, 20.0]).map(|test| test.p);
+    let p = Student::of_pairs(&[10.5, 22.5], &[10.0, 20.0]).map(|test| test.p);
     assert_eq!(judgement.p, p);
 }
 
@@ -64,7 +64,8 @@ fn from_ten_samples_on_the_interval_is_bootstrapped() {
     );
     let figure = figure(Statistic::Speedup, Some(1.1));
     let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
-    assert_eq!(judgement.interval_by, Some("bootstrap"));
+    let method = judgement.interval.map(|found| found.method);
+    assert_eq!(method, Some(IntervalMethod::Bootstrap));
     assert_eq!(judgement.verdict, Some(Verdict::Same));
 }
 
@@ -80,7 +81,6 @@ fn exact_samples_that_do_not_vary_are_one_run() {
         assert_eq!(judgement.p.is_none(), exact);
         assert_eq!(judgement.p_holm.is_none(), exact);
         assert_eq!(judgement.interval.is_none(), exact);
-        assert_eq!(judgement.effect.is_none(), exact);
         assert_eq!(judgement.verdict, Some(Verdict::OtherSize));
     }
 }
@@ -134,8 +134,8 @@ fn only_common_runs_are_compared() {
     assert!((judgement.value - 1.01).abs() < 1e-12);
     assert_eq!((judgement.n, judgement.rows.len()), (5, 10));
     assert_eq!(judgement.verdict, Some(Verdict::Same));
-    let (low, high) = judgement.interval.unwrap();
-    assert!(low > 1.009 && high < 1.011);
+    let ends = judgement.interval.unwrap().ends;
+    assert!(ends.low > 1.009 && ends.high < 1.011);
     assert!(judgement.is_significant());
 }
 
@@ -156,7 +156,7 @@ fn sides_without_a_common_run_are_independent() {
     let judgement = Judge::new(&[], &data)
         .judge(&figure(Statistic::Speedup, None))
         .unwrap();
-    let welch = Welch::of(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9]).map(|test| test.p);
+    let welch = Student::of_sides(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9]).map(|test| test.p);
     assert_eq!(judgement.p, welch);
 }
 
@@ -182,7 +182,7 @@ fn a_direction_whose_cause_is_missing_is_not_testable() {
         title: String::new(),
         about: String::new(),
         head: Vec::new(),
-        lines: vec![Line {
+        lines: vec![TableLine {
             head: String::new(),
             cells: vec![Some(judged.clone())],
         }],
@@ -193,7 +193,7 @@ fn a_direction_whose_cause_is_missing_is_not_testable() {
     assert!(judgement.p_holm.is_none() && judgement.speedup.is_some());
     let counts = Directions::of(&|figure| judge.judge(figure), &document, Among::All);
     assert_eq!((counts.all(), counts.none_published()), (0, 0));
-    assert_eq!(counts.not_testable, 1);
+    assert_eq!(counts.number(Verdict::NotTestable), 1);
     // A figure that is only shown has no direction to test.
     let shown = figure(Statistic::Mean, None);
     assert_eq!(shown.clone().not_testable("no such part"), shown);

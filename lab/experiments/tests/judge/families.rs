@@ -1,7 +1,7 @@
 //! Which tests are corrected together.
 
 use brickyard_experiments::data::{Data, Key};
-use brickyard_experiments::document::{Claim, Document, Figure, Line, Statistic, Table};
+use brickyard_experiments::document::{Claim, Document, Figure, Statistic, Table, TableLine};
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_results::Better;
@@ -75,7 +75,7 @@ fn the_tables_of_today_are_a_family_of_their_own() {
         title: String::new(),
         about: String::new(),
         head: Vec::new(),
-        lines: vec![Line {
+        lines: vec![TableLine {
             head: String::new(),
             cells: cells.iter().cloned().map(Some).collect(),
         }],

@@ -4,7 +4,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Claim, Figure, Finding, Piece, ShownIn, Statistic};
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
-use brickyard_results::Summary;
+use brickyard_results::{IntervalMethod, Summary};
 
 use super::{document, two_workloads};
 
@@ -21,10 +21,11 @@ fn the_interval_of_a_geometric_mean_is_that_over_the_runs() {
     let logarithms = [2.0_f64, 2.2, 1.8].map(f64::ln);
     let summary = Summary::of(&logarithms).unwrap();
     let (middle, reach) = (summary.mean().unwrap(), summary.ci95().unwrap());
-    let (low, high) = judgement.interval.unwrap();
+    let found = judgement.interval.unwrap();
+    let (low, high) = (found.ends.low, found.ends.high);
     assert!((low.ln() - (middle - reach)).abs() < 1e-9);
     assert!((high.ln() - (middle + reach)).abs() < 1e-9);
-    assert_eq!(judgement.interval_by, Some("t of log ratios"));
+    assert_eq!(found.method, IntervalMethod::LogRatios);
     assert!(!judgement.constant && !judgement.assumed);
 }
 

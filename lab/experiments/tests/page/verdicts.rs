@@ -26,12 +26,12 @@ fn no_difference_in_either_is_no_direction() {
     };
     let counts = Directions::of(&judged, &documents[0], Among::All);
     assert_eq!(counts.all(), 0);
-    assert!(counts.none > 0);
+    assert!(counts.number(Verdict::NoDifference) > 0);
     let page = page_sample::page_judged(&documents, &data, Vec::new(), &judged);
     assert!(page.contains("Of <b>0</b> published differences"));
     let count = format!(
         "<li class=\"verdict none\"><span aria-hidden=\"true\">=</span> <b>{}</b> no difference in either</li>",
-        counts.none
+        counts.number(Verdict::NoDifference)
     );
     // In the line of the document, and in the totals.
     assert_eq!(page.matches(&count).count(), 2);

@@ -3,10 +3,10 @@
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
-    Among, Claim, Curve, Document, Figure, Finding, Head, Line, Mistake, Outcome, Piece, Plot,
-    Points, ShownIn, Statistic, Table, Word,
+    Among, Claim, Curve, Document, Figure, Finding, Head, Mistake, Outcome, Piece, Plot, Points,
+    ShownIn, Statistic, Table, TableLine, Word,
 };
-use brickyard_experiments::judge::{Judge, Judgement};
+use brickyard_experiments::judge::{Judge, Judgement, Verdict};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
@@ -194,7 +194,7 @@ fn findings() -> Vec<Finding> {
                 text(" times the speed of `list-2007` on this host. Of "),
                 Piece::Directions(Outcome::Any, Among::All),
                 text(" published directions "),
-                Piece::Directions(Outcome::Same, Among::All),
+                Piece::Directions(Outcome::Is(Verdict::Same), Among::All),
                 text(" come out."),
             ],
             shown: ShownIn::SummaryToo,
@@ -251,9 +251,9 @@ fn table(id: &str, title: &str, published: Published) -> Table {
         span,
     };
     let mut columns = Vec::new();
-    let mut lines: Vec<Line> = BATCHES
+    let mut lines: Vec<TableLine> = BATCHES
         .into_iter()
-        .map(|size| Line {
+        .map(|size| TableLine {
             head: format!("order-0 total-{size}"),
             cells: Vec::new(),
         })
@@ -278,7 +278,7 @@ fn table(id: &str, title: &str, published: Published) -> Table {
             line.cells.push(Some(figure));
         }
     }
-    lines.push(Line {
+    lines.push(TableLine {
         head: "hdparm, a line of the document with a long name that is not modelled".to_owned(),
         cells: (0..statistics.len())
             .map(|i| (i % 3 > 0).then(|| Figure::not_modelled("12.3 <b>")))
@@ -304,7 +304,7 @@ fn assumed() -> Table {
         let direction = of.clone().against(against).printed("34");
         let direction = direction.judged(1.5, Claim::Untested).swept(&ASSUMED);
         let claim = of.at_least(40, 40.0, "at least 40").swept(&ASSUMED);
-        Line {
+        TableLine {
             head: machine.to_owned(),
             cells: vec![Some(direction), Some(claim)],
         }

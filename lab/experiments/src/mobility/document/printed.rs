@@ -6,9 +6,9 @@ use brickyard_workload::printed::rows;
 
 /// A line: the table, the machine, its architecture, and the figures of the four kernels: vanilla,
 /// list-based, zone-based, combined.
-pub(super) type Line = [&'static str; 7];
+pub(super) type PrintedLine = [&'static str; 7];
 
 /// All lines. On bl6-13 the combined kernel was not measured (the machine had been removed); its 0
 /// there is a missing value.
-pub(super) static OF_2007: LazyLock<Vec<Line>> =
+pub(super) static OF_2007: LazyLock<Vec<PrintedLine>> =
     LazyLock::new(|| rows(include_str!("published.csv")));

@@ -7,7 +7,7 @@ use super::printed::OF_2007;
 use brickyard_results::Better;
 
 use super::{KERNELS, assumptions, key, words};
-use crate::document::{Claim, Figure, Line, Statistic, Table, number};
+use crate::document::{Claim, Figure, Statistic, Table, TableLine, number};
 use crate::documents::build::{columns, directed, line, printed_speedup};
 
 /// The tables without the reclaim patches and with them, and when huge pages were requested.
@@ -90,7 +90,7 @@ pub(super) fn tables() -> Vec<Table> {
 }
 
 /// Returns how many times as many huge pages each kernel has with the patches.
-fn effect(change: &'static Change) -> Line {
+fn effect(change: &'static Change) -> TableLine {
     let of = |config: &str, way| {
         let workload = format!("{way} {}", change.moment);
         key(change.machine, &workload, config, "huge-pages")
@@ -107,7 +107,7 @@ fn effect(change: &'static Change) -> Line {
     line(head(change), cells.collect())
 }
 
-fn claim(change: &'static Change) -> Line {
+fn claim(change: &'static Change) -> TableLine {
     let workload = format!("lumpy {}", change.moment);
     let key = key(change.machine, &workload, KERNELS[ZONE], "huge-pages");
     let own = number(change.printed[ZONE][1]).unwrap_or_default();

@@ -10,14 +10,14 @@ use crate::raw::CellRows;
 use crate::store::{Folder, ReadError};
 
 use super::cell::Cell;
-use super::plan::{Plan, counted};
+use super::plan::{all_cells, counted};
 use super::program;
 use super::traces::Traces;
 use crate::refusal::Refusal;
 
 /// The cells of a folder. Reading them reads every file.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Finished {
     /// Those that can be read.
     pub cells: Vec<CellRows>,
     /// Those that cannot, with the reason.
@@ -26,13 +26,13 @@ pub struct Kept {
     pub unknown: Vec<String>,
 }
 
-impl Kept {
+impl Finished {
     /// Reads the cells of a folder.
     ///
     /// # Errors
     /// If the folder cannot be listed; [`Refusal`] if a cell was run with another seed.
     pub fn read(folder: &Folder, seed: u64) -> anyhow::Result<Self> {
-        let plan = Plan::all().cells;
+        let plan = all_cells();
         let known: HashSet<&str> = plan.iter().map(|cell| cell.name.as_str()).collect();
         let mut kept = Self {
             cells: Vec::new(),

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::Sides;
+use crate::statistics::Runs;
 use crate::{Better, Metric, Row, RowError, SampleKind};
 
 /// Which rows are compared.
@@ -108,7 +110,7 @@ impl Pair {
             (Some(SampleKind::Timed), _) | (_, Some(SampleKind::Timed)) => Some(SampleKind::Timed),
             (one, other) => one.or(other),
         };
-        let common = (kind == Some(SampleKind::Exact)).then(|| &runs(a) & &runs(b));
+        let common = (kind == Some(SampleKind::Exact)).then(|| common_runs(runs(a), runs(b)));
         let neither = [a, b].map(|row| row.metric().better == Better::Neither);
         let part = |row: &Row| {
             let mut samples = row.samples().to_vec();
@@ -147,16 +149,60 @@ impl Pair {
         self.a.metric().better
     }
 
+    /// Returns true if any difference counts: its documents mark it exact, or have no mark and no
+    /// sample varies.
+    pub fn is_exact(&self) -> bool {
+        match self.kind {
+            Some(kind) => kind == SampleKind::Exact,
+            None => [&self.a, &self.b].into_iter().all(is_constant),
+        }
+    }
+
+    /// Returns true if both sides have several samples and each side's are all equal.
+    pub(super) fn does_not_vary(&self) -> bool {
+        let mut sides = [&self.a, &self.b].into_iter();
+        sides.all(|row| row.summary().n() > 1 && is_constant(row))
+    }
+
+    /// Returns the samples of both sides, B against A.
+    pub fn sides(&self) -> Sides<'_> {
+        Sides {
+            now: self.b.samples(),
+            before: self.a.samples(),
+            better: self.better(),
+            runs: match self.kind {
+                Some(SampleKind::Exact) => Runs::Paired,
+                _ => Runs::Independent,
+            },
+            is_exact: self.is_exact(),
+        }
+    }
+
     /// Returns true if runs were left out that only one side has.
     pub fn is_part(&self) -> bool {
         self.of != [&self.a, &self.b].map(|row| row.samples().len())
     }
 }
 
+/// Returns true if the row has samples and they are all equal.
+fn is_constant(row: &Row) -> bool {
+    let summary = row.summary();
+    summary.n() > 0 && summary.min() == summary.max()
+}
+
+/// Returns the runs that both sides have.
+pub fn common_runs(
+    one: impl IntoIterator<Item = u32>,
+    other: impl IntoIterator<Item = u32>,
+) -> BTreeSet<u32> {
+    let one: BTreeSet<u32> = one.into_iter().collect();
+    other.into_iter().filter(|run| one.contains(run)).collect()
+}
+
 /// Returns the runs of a row's samples.
-fn runs(row: &Row) -> BTreeSet<u32> {
+fn runs(row: &Row) -> Vec<u32> {
     match row.runs() {
-        Some(runs) => runs.iter().copied().collect(),
+        Some(runs) => runs.to_vec(),
         None => (1..).take(row.samples().len()).collect(),
     }
 }

@@ -47,12 +47,12 @@ pub(super) fn to_json(cells: &[CellRows]) -> serde_json::Result<String> {
 }
 
 /// The host and the build of each cell.
-pub(super) struct Ran {
+pub(super) struct Provenance {
     of: HashMap<String, (Host, String)>,
     others: (Host, String),
 }
 
-impl Ran {
+impl Provenance {
     /// Returns the same build and host for all cells.
     pub(super) fn all(host: Host, program: String) -> Self {
         Self {
@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn cells_not_listed_are_unknown_and_other_json_is_refused() {
         let unknown = (Host::unknown(), String::new());
-        assert_eq!(Ran::from_json("[]").unwrap().of("e.a"), unknown);
+        assert_eq!(Provenance::from_json("[]").unwrap().of("e.a"), unknown);
         let one = r#"[{"host": {"cpus": 2}, "program": "x", "cells": ["e.a"]}]"#;
-        let ran = Ran::from_json(one).unwrap();
+        let ran = Provenance::from_json(one).unwrap();
         assert_eq!(ran.of("e.a").0.cpus, Some(2));
         assert_eq!(ran.of("e.a").1, "x");
         assert_eq!(ran.of("e.b"), unknown);
         for json in ["", "{}", "[1]", r#"[{"host": "here", "program": "x"}]"#] {
-            assert!(Ran::from_json(json).is_err(), "{json}");
+            assert!(Provenance::from_json(json).is_err(), "{json}");
         }
         assert_eq!(to_json(&[]).unwrap(), "[]");
     }

@@ -2,23 +2,15 @@
 //!
 //! Names and rules are those of mmtests' `Stat.pm`, whose numbers appear on kernel mailing lists.
 //! Two things differ. Where mmtests returns `NaN` (a deviation of one sample, any mean of none) the
-//! result here is `None`, so no output ever holds a NaN. And four errors of its code are not
-//! copied: its median is one element too low, its percentiles of few samples wrap around to the
-//! largest one, the best 95 % of a rate have one sample too many, and a harmonic mean with a 0 is
-//! silently wrong; each method documents what it does instead.
+//! result here is `None`, so no output ever holds a NaN. And its median is one element too low.
 //!
 //! Invariant `in-range`: min <= mean <= max. Rounding of the sum alone could break it (three times
 //! 0.1 sums to more than 0.3), and samples that are all equal would then appear to vary.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::Better;
-
 /// The probability below the upper end of a two-sided 95 % interval.
 pub(crate) const UPPER_PROBABILITY: f64 = 0.975;
-
-/// The share of samples, in percent, that [`Summary::best_mean`] keeps (mmtests' `BAmean-95`).
-const BEST_PERCENT: usize = 95;
 
 /// The error for a sample that is infinite or not a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -80,20 +72,6 @@ impl Summary {
         self.mean
     }
 
-    /// The harmonic mean n / sum(1/x) (mmtests' `Hmean`), the right mean of rates over equal
-    /// amounts of work.
-    ///
-    /// `None` without samples, and where one is zero or negative: there is no harmonic mean.
-    pub fn harmonic_mean(&self) -> Option<f64> {
-        let (min, max) = (self.min()?, self.max()?);
-        if min <= 0.0 {
-            return None;
-        }
-        let inverses: f64 = self.sorted.iter().map(|sample| 1.0 / sample).sum();
-        let mean = self.n() as f64 / finite(inverses)?;
-        Some(mean.clamp(min, max))
-    }
-
     /// The smallest sample. `None` without samples.
     pub fn min(&self) -> Option<f64> {
         self.sorted.first().copied()
@@ -134,30 +112,6 @@ impl Summary {
         let stddev = self.stddev?;
         let t = t_quantile(self.n().checked_sub(1)?)?;
         finite(t * (stddev / (self.n() as f64).sqrt()))
-    }
-
-    /// The sample that `percent` of 100 samples do not exceed: the element int(n * percent / 100) -
-    /// 1 in order (mmtests), or the first where that index is negative.
-    ///
-    /// `None` without samples, and unless 0 < `percent` <= 100.
-    pub fn percentile(&self, percent: f64) -> Option<f64> {
-        if !(percent > 0.0 && percent <= 100.0) {
-            return None;
-        }
-        let rank = (self.n() as f64 * percent / 100.0) as usize;
-        self.sorted.get(rank.saturating_sub(1)).copied()
-    }
-
-    /// The arithmetic mean of the best 95 % of the samples, int(n * 0.95) of them but at least one
-    /// (mmtests' `BAmean-95`): the machine's performance without disturbance. Of all samples where
-    /// neither direction is better. `None` without samples.
-    pub fn best_mean(&self, better: Better) -> Option<f64> {
-        let kept = (self.n() * BEST_PERCENT / 100).max(1).min(self.n());
-        mean_of(match better {
-            Better::Lower => &self.sorted[..kept],
-            Better::Higher => &self.sorted[self.n() - kept..],
-            Better::Neither => &self.sorted,
-        })
     }
 }
 
@@ -209,36 +163,19 @@ mod tests {
     fn no_and_one_sample_leave_statistics_undefined() {
         let none = of(&[]);
         assert_eq!(none.n(), 0);
-        let all = [
-            none.mean(),
-            none.harmonic_mean(),
-            none.min(),
-            none.max(),
-            none.median(),
-            none.stddev(),
-        ];
-        assert_eq!(all, [None; 6]);
         assert_eq!(
-            (none.variation_percent(), none.ci95(), none.percentile(50.0)),
-            (None, None, None)
+            [none.mean(), none.min(), none.max(), none.median()],
+            [None; 4]
         );
-        assert_eq!(none.best_mean(Better::Lower), None);
-
         let one = of(&[7.0]);
-        let known = [
-            one.mean(),
-            one.harmonic_mean(),
-            one.min(),
-            one.max(),
-            one.median(),
-            one.percentile(1.0),
-        ];
-        assert_eq!(known, [Some(7.0); 6]);
-        assert_eq!(one.best_mean(Better::Higher), Some(7.0));
         assert_eq!(
-            (one.stddev(), one.variation_percent(), one.ci95()),
-            (None, None, None)
+            [one.mean(), one.min(), one.max(), one.median()],
+            [Some(7.0); 4]
         );
+        for few in [none, one] {
+            let of_scatter = [few.stddev(), few.variation_percent(), few.ci95()];
+            assert_eq!(of_scatter, [None; 3]);
+        }
     }
 
     #[test]
@@ -252,9 +189,6 @@ mod tests {
             eight.variation_percent(),
             100.0 * (32.0_f64 / 7.0).sqrt() / 5.0,
         );
-        // 3 / (1/1 + 1/2 + 1/4) = 12/7.
-        close(of(&[1.0, 4.0, 2.0]).harmonic_mean(), 12.0 / 7.0);
-        assert_eq!(of(&[1.0, 0.0]).harmonic_mean(), None);
         assert_eq!(of(&[3.0, 1.0, 2.0]).median(), Some(2.0));
         assert_eq!(of(&[-1.0, 1.0]).variation_percent(), None);
     }
@@ -288,30 +222,6 @@ mod tests {
         // 1..=10: variance 55/6, so 2.262 * sqrt(55/60) = 2.166.
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
         assert!((of(&ten).ci95().unwrap() - 2.262 * (55.0_f64 / 60.0).sqrt()).abs() < 1e-3);
-    }
-
-    #[test]
-    fn percentiles_by_the_rule_of_mmtests() {
-        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        let hundred = of(&hundred);
-        for percent in [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0] {
-            assert_eq!(hundred.percentile(percent), Some(percent));
-        }
-        // int(10 * 5 / 100) - 1 is -1, which in Perl is the last element: here it is the first.
-        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
-        assert_eq!(of(&ten).percentile(5.0), Some(1.0));
-        assert_eq!(of(&ten).percentile(95.0), Some(9.0));
-        for outside in [0.0, -1.0, 100.1, f64::NAN] {
-            assert_eq!(of(&ten).percentile(outside), None);
-        }
-    }
-
-    #[test]
-    fn best_95_percent_leave_out_the_worst() {
-        let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
-        close(of(&twenty).best_mean(Better::Lower), 10.0);
-        close(of(&twenty).best_mean(Better::Higher), 11.0);
-        close(of(&[1.0, 3.0, 100.0]).best_mean(Better::Lower), 2.0);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! interval of the ratio of the geometric means, which for samples that scatter by some percent is
 //! close to the ratio of the means.
 
-use crate::{Interval, Summary, Welch, bootstrap_paired_ratio, bootstrap_ratio};
+use super::{Interval, Summary, bootstrap_paired_ratio, bootstrap_ratio, difference95};
 
 /// The fewest samples per side for which the bootstrap is used.
 pub const BOOTSTRAP_LEAST: usize = 10;
@@ -56,10 +56,8 @@ impl IntervalMethod {
 /// The interval of a ratio, and the method by which it was computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
-    /// The lower end.
-    pub low: f64,
-    /// The upper end, not below the lower one.
-    pub high: f64,
+    /// The interval.
+    pub ends: Interval,
     /// How it was computed.
     pub method: IntervalMethod,
 }
@@ -68,8 +66,8 @@ pub struct RatioInterval {
 ///
 /// `None` below two samples of either, where one is not finite, for pairs of different lengths, and
 /// where there is no ratio: with few samples if one is not above 0, with many if the mean of
-/// `before` may be 0. Costs as much as [`Bootstrap::of_ratio`](crate::Bootstrap::of_ratio) from
-/// [`BOOTSTRAP_LEAST`] samples on, else a sort.
+/// `before` may be 0. Costs as much as [`bootstrap_ratio`] from [`BOOTSTRAP_LEAST`] samples
+/// on, else a sort.
 ///
 /// ```
 /// use brickyard_results::{Runs, ratio_interval};
@@ -77,17 +75,18 @@ pub struct RatioInterval {
 /// let interval = ratio_interval(&now, &before, Runs::Paired).unwrap();
 /// assert_eq!(interval.method.name(), "t of log ratios");
 /// // Three pairs are few, so it is wide.
-/// assert!(interval.low < 1.02 && interval.high > 1.1);
+/// assert!(interval.ends.low < 1.02 && interval.ends.high > 1.1);
 /// ```
 pub fn ratio_interval(now: &[f64], before: &[f64], runs: Runs) -> Option<RatioInterval> {
     let method = IntervalMethod::of_counts(now.len(), before.len());
-    let Interval { low, high } = match (method, runs) {
+    let ends = match (method, runs) {
         (IntervalMethod::Bootstrap, Runs::Paired) => bootstrap_paired_ratio(now, before, SEED)?,
         (IntervalMethod::Bootstrap, Runs::Independent) => bootstrap_ratio(now, before, SEED)?,
         (IntervalMethod::LogRatios, Runs::Paired) => of_pairs(now, before)?,
         (IntervalMethod::LogRatios, Runs::Independent) => of_sides(now, before)?,
     };
-    (low.is_finite() && high.is_finite()).then_some(RatioInterval { low, high, method })
+    let is_finite = ends.low.is_finite() && ends.high.is_finite();
+    is_finite.then_some(RatioInterval { ends, method })
 }
 
 /// Computes the interval from the logarithm of each pair's ratio.
@@ -103,27 +102,26 @@ fn of_pairs(now: &[f64], before: &[f64]) -> Option<Interval> {
         .collect();
     let summary = Summary::of(&ratios).ok()?;
     let (middle, reach) = (summary.mean()?, summary.ci95()?);
-    Some(ratios_of(middle - reach, middle + reach))
+    Some(
+        Interval {
+            low: middle - reach,
+            high: middle + reach,
+        }
+        .map(f64::exp),
+    )
 }
 
 /// Computes the interval from the mean logarithms of both sides.
 fn of_sides(now: &[f64], before: &[f64]) -> Option<Interval> {
     let (now, before) = (logarithms(now)?, logarithms(before)?);
-    if let Some(found) = Welch::difference95(&now, &before) {
-        return Some(ratios_of(found.low, found.high));
+    if let Some(found) = difference95(&now, &before) {
+        return Some(found.map(f64::exp));
     }
     // Neither side varies: one point.
     let (now, before) = (Summary::of(&now).ok()?, Summary::of(&before).ok()?);
     let is_constant = |of: &Summary| of.n() > 1 && of.min() == of.max();
     let difference = now.mean()? - before.mean()?;
-    (is_constant(&now) && is_constant(&before)).then(|| ratios_of(difference, difference))
-}
-
-fn ratios_of(low: f64, high: f64) -> Interval {
-    Interval {
-        low: low.exp(),
-        high: high.exp(),
-    }
+    (is_constant(&now) && is_constant(&before)).then(|| Interval::point(difference.exp()))
 }
 
 /// Returns the logarithms; `None` where a sample has none.
@@ -143,12 +141,12 @@ mod tests {
         let now = [0.1_f64.exp(), 10.0 * 0.2_f64.exp(), 100.0 * 0.3_f64.exp()];
         let found = ratio_interval(&now, &before, Runs::Paired).unwrap();
         let reach = 4.302_652_729_911 * 0.1 / 3.0_f64.sqrt();
-        assert!((found.low.ln() - (0.2 - reach)).abs() < 1e-9);
-        assert!((found.high.ln() - (0.2 + reach)).abs() < 1e-9);
+        assert!((found.ends.low.ln() - (0.2 - reach)).abs() < 1e-9);
+        assert!((found.ends.high.ln() - (0.2 + reach)).abs() < 1e-9);
         assert_eq!(found.method, IntervalMethod::LogRatios);
         // The bootstrap does not reach beyond the measured ratios.
         let narrow = bootstrap_paired_ratio(&now, &before, 1).unwrap();
-        assert!(found.low < narrow.low && found.high > narrow.high);
+        assert!(found.ends.low < narrow.low && found.ends.high > narrow.high);
     }
 
     #[test]
@@ -156,9 +154,9 @@ mod tests {
         let (now, before) = ([2.0, 3.0, 4.0], [5.0, 6.0]);
         let found = ratio_interval(&now, &before, Runs::Independent).unwrap();
         let logs = |samples: &[f64]| samples.iter().map(|x: &f64| x.ln()).collect::<Vec<_>>();
-        let expected = Welch::difference95(&logs(&now), &logs(&before)).unwrap();
+        let expected = difference95(&logs(&now), &logs(&before)).unwrap();
         assert_eq!(
-            (found.low, found.high),
+            (found.ends.low, found.ends.high),
             (expected.low.exp(), expected.high.exp())
         );
     }
@@ -183,7 +181,7 @@ mod tests {
             assert_eq!(ratio_interval(&[0.0, 1.0], &[2.0, 3.0], runs), None);
             assert_eq!(ratio_interval(&[2.0, 1.0], &[2.0, -3.0], runs), None);
             assert_eq!(ratio_interval(&[2.0, f64::NAN], &[2.0, 3.0], runs), None);
-            let point = ratio_interval(&[4.0, 4.0], &[2.0, 2.0], runs).unwrap();
+            let point = ratio_interval(&[4.0, 4.0], &[2.0, 2.0], runs).unwrap().ends;
             assert!((point.low - 2.0).abs() < 1e-12 && (point.high - 2.0).abs() < 1e-12);
         }
         assert_eq!(

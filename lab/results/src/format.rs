@@ -4,10 +4,10 @@ use core::fmt;
 use core::str::FromStr;
 use std::io::{self, Write};
 
-use crate::{
-    Against, Results, TableOptions, write_csv, write_json, write_steps, write_steps_csv,
-    write_steps_json, write_table,
-};
+use crate::csv::write_csv;
+use crate::json::write_json;
+use crate::table::write_table;
+use crate::{Results, TableOptions};
 
 /// The formats that a document can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -67,22 +67,19 @@ pub fn write(
     results: &Results,
     format: Format,
     options: &TableOptions<'_>,
-    out: impl Write,
+    mut out: impl Write,
 ) -> io::Result<()> {
-    match (format, options.against) {
-        (Format::Table, Against::First) => write_table(results, options, out),
-        (Format::Table, Against::Before) => write_steps(results, options, out),
-        (Format::Csv, Against::First) => write_csv(results, out),
-        (Format::Csv, Against::Before) => write_steps_csv(results, out),
-        (Format::Json, Against::First) => write_json(results, out),
-        (Format::Json, Against::Before) => write_steps_json(results, out),
+    match format {
+        Format::Table => write_table(results, options, &mut out),
+        Format::Csv => write_csv(results, options.against, &mut out),
+        Format::Json => write_json(results, options.against, &mut out),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, Metric, Row};
+    use crate::{Against, Host, Metric, Row};
 
     #[test]
     fn names_go_both_ways() {

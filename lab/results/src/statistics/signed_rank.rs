@@ -19,37 +19,10 @@
 
 use statrs::function::erf::erfc;
 
+use super::Distribution;
+
 /// The largest number of differing pairs for which p is exact. It costs n^3 additions.
-pub const EXACT_PAIRS_MAX: usize = 50;
-
-/// How p was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Distribution {
-    /// By counting all outcomes.
-    Exact,
-    /// By the normal distribution, corrected for ties and continuity.
-    Normal,
-}
-
-/// Why samples cannot be tested in pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unpaired {
-    /// A sample has no partner.
-    #[error("{before} and {after} samples do not form pairs; take the same number of both")]
-    Lengths {
-        /// The number of samples before.
-        before: usize,
-        /// The number of samples after.
-        after: usize,
-    },
-    /// A difference cannot be ranked.
-    #[error("the difference of the samples of pair {index} is not a number")]
-    NoDifference {
-        /// The pair's index, from 0.
-        index: usize,
-    },
-}
+const EXACT_PAIRS_MAX: usize = 50;
 
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,36 +43,25 @@ pub struct SignedRank {
 }
 
 impl SignedRank {
-    /// Tests `after` against `before`; the samples at the same index are a pair.
+    /// Tests `after` against `before`; the samples at the same index are a pair. `None` where the
+    /// two differ in length, and where a difference is not a number.
     ///
     /// ```
     /// use brickyard_results::SignedRank;
     /// let before = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
     /// let after = [9.0, 9.0, 9.0, 9.0, 9.0, 9.0];
-    /// let test = SignedRank::of(&before, &after)?;
+    /// let test = SignedRank::of(&before, &after).unwrap();
     /// assert_eq!((test.pairs, test.fallen, test.p), (6, 21.0, 2.0 / 64.0));
-    /// # Ok::<(), brickyard_results::Unpaired>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Unpaired`]: different lengths, or a difference that is not a number.
-    pub fn of(before: &[f64], after: &[f64]) -> Result<Self, Unpaired> {
-        if before.len() != after.len() {
-            return Err(Unpaired::Lengths {
-                before: before.len(),
-                after: after.len(),
-            });
-        }
+    pub fn of(before: &[f64], after: &[f64]) -> Option<Self> {
         let mut differences: Vec<f64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
-        if let Some(index) = differences.iter().position(|d| d.is_nan()) {
-            return Err(Unpaired::NoDifference { index });
+        if before.len() != after.len() || differences.iter().any(|d| d.is_nan()) {
+            return None;
         }
         differences.retain(|&difference| difference != 0.0);
         differences.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-        Ok(Self::of_ranked(
-            &differences,
-            before.len() - differences.len(),
-        ))
+        let equal = before.len() - differences.len();
+        Some(Self::of_ranked(&differences, equal))
     }
 
     /// Tests differences that are sorted by size.
@@ -311,13 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn samples_not_in_pairs_are_refused() {
-        let refused = SignedRank::of(&[1.0], &[1.0, 2.0]).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "1 and 2 samples do not form pairs; take the same number of both"
-        );
-        let refused = SignedRank::of(&[1.0, 2.0], &[1.0, f64::NAN]).unwrap_err();
-        assert_eq!(refused, Unpaired::NoDifference { index: 1 });
+    fn samples_not_in_pairs_have_no_test() {
+        assert_eq!(SignedRank::of(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(SignedRank::of(&[1.0, 2.0], &[1.0, f64::NAN]), None);
     }
 }

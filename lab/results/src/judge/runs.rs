@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::VerdictError;
+use super::JudgeError;
 use crate::{Metric, Results, Row, SampleKind};
 
 /// Returns the rows of the first run. Rows that are not exact have one sample for each run that has
@@ -13,7 +13,7 @@ use crate::{Metric, Results, Row, SampleKind};
 ///
 /// # Errors
 /// If a row cannot be made of the means, or is in the first run twice.
-pub fn as_samples(first: &Results, more: &[Results]) -> Result<Results, VerdictError> {
+pub fn as_samples(first: &Results, more: &[Results]) -> Result<Results, JudgeError> {
     let more: Vec<HashMap<Key<'_>, &Row>> = more
         .iter()
         .map(|run| run.rows().iter().map(|row| (key(row), row)).collect())
