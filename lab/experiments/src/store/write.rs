@@ -184,8 +184,6 @@ fn write_table(
 mod tests {
     use std::fs::File;
 
-    use brickyard_results::{Better, Host};
-    use parquet::schema::parser::parse_message_type;
 
     use super::*;
     use crate::raw::{Method, testing};
