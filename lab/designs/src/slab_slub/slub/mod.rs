@@ -1,4 +1,4 @@
-//! SLUB of Linux 2.6.28. See the [crate].
+//! SLUB of Linux 2.6.28: state, fast paths and the design for slabs.
 
 #![allow(unsafe_code, reason = "the contract with slabs")]
 
