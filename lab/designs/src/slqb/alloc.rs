@@ -27,8 +27,8 @@ struct SlabRequest {
 impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     SlowPath<'_, 'm, S, L, K, F>
 {
-    /// Returns an object, in the memory of the node that is named, else near the caller, if there is
-    /// some.
+    /// Returns an object, in the memory of the node that is named, else near the caller, if there
+    /// is some.
     pub(super) fn alloc<C: Caller>(&mut self, wanted: Option<usize>) -> Option<NonNull<u8>> {
         if let Some(node) = wanted {
             return self.alloc_on::<C>(node);

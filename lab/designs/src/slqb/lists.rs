@@ -97,7 +97,8 @@ impl OwnPart {
     }
 }
 
-/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`OwnPart`] is.
+/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`OwnPart`]
+/// is.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {

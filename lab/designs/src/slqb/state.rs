@@ -11,8 +11,8 @@ use super::links::{Encoded, Encoding};
 use super::lists::{CpuState, List, NodeState};
 
 /// Piggin's queued slab allocator, as it was designed: see the [crate]. Usable only where callers
-/// can be kept on their CPU ([`Pins`](super::Pins)). Its state is in the caller's memory, 384 bytes per cache
-/// for each CPU and each node.
+/// can be kept on their CPU ([`Pins`](super::Pins)). Its state is in the caller's memory, 384 bytes
+/// per cache for each CPU and each node.
 #[derive(Debug)]
 pub struct Slqb2008<'m, S, L, K = TicketLock, F = Encoded> {
     pub(super) states: CacheStates<'m, CpuState<K>, NodeState<K>>,
