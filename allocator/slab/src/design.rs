@@ -110,8 +110,10 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo);
 
     /// Returns where the design finds the CPUs' words of a cache. The users of the cache work it
-    /// out once and keep it.
-    fn handle(&self, cache: CacheId) -> usize;
+    /// out once and keep it. By default it is the cache's number.
+    fn handle(&self, cache: CacheId) -> usize {
+        usize::from(cache)
+    }
 
     /// Takes an object of the cache with this [handle](SlabDesign::handle) by the fast path. `None`
     /// on a miss, and always for a cache that is checked.

@@ -1,4 +1,4 @@
-//! A thread of our own that looks after memory while nobody asks for any.
+//! The background thread, which gives idle memory back to the system while no thread asks for any.
 //!
 //! It is started when a large heap has changed in a process of several threads, so a program that
 //! stays small, or has one thread, never has it. It runs with all signals blocked, and calls a

@@ -1,4 +1,5 @@
-//! Requests while the gate is closed for long.
+//! Requests that find the gate of the slow paths closed for long, as while a thread forks: they are
+//! served without passing it.
 //!
 //! A thread that forks waits for locks of the C library, and whoever holds those may be waiting for
 //! memory. So a request that has waited at the gate for long does without entering: it takes no

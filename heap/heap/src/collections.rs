@@ -89,6 +89,58 @@ unsafe fn resize(
     Ok(moved)
 }
 
+/// The three methods of an [`Allocator`] that resize, by one function.
+macro_rules! resizes_by {
+    (|$this:ident, $memory:ident, $old:ident, $new:ident| $resized:expr) => {
+        #[inline]
+        unsafe fn grow(
+            &self,
+            $memory: NonNull<u8>,
+            $old: Layout,
+            $new: Layout,
+        ) -> Result<NonNull<[u8]>, AllocError> {
+            debug_assert!(
+                $new.size() >= $old.size(),
+                "{:?} cannot grow to {:?}",
+                $old,
+                $new
+            );
+            let $this = self;
+            // SAFETY: passed on.
+            unsafe { $resized }
+        }
+
+        #[inline]
+        unsafe fn grow_zeroed(
+            &self,
+            $memory: NonNull<u8>,
+            $old: Layout,
+            $new: Layout,
+        ) -> Result<NonNull<[u8]>, AllocError> {
+            // SAFETY: passed on.
+            unsafe { Ok(zeroed_behind(self.grow($memory, $old, $new)?, $old)) }
+        }
+
+        #[inline]
+        unsafe fn shrink(
+            &self,
+            $memory: NonNull<u8>,
+            $old: Layout,
+            $new: Layout,
+        ) -> Result<NonNull<[u8]>, AllocError> {
+            debug_assert!(
+                $new.size() <= $old.size(),
+                "{:?} cannot shrink to {:?}",
+                $old,
+                $new
+            );
+            let $this = self;
+            // SAFETY: passed on.
+            unsafe { $resized }
+        }
+    };
+}
+
 // SAFETY: the heap's memory belongs to its caller alone until it is freed, is as large and aligned
 // as requested, and stays where it is: the heap is the process's, and every `Global` is the same.
 // What was allocated with a layout is freed or resized with that layout, since the size returned is
@@ -120,40 +172,7 @@ unsafe impl Allocator for Global {
         }
     }
 
-    #[inline]
-    unsafe fn grow(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        debug_assert!(new.size() >= old.size(), "{old:?} cannot grow to {new:?}");
-        // SAFETY: passed on.
-        unsafe { resize(memory, old, new) }
-    }
-
-    #[inline]
-    unsafe fn grow_zeroed(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: passed on.
-        unsafe { Ok(zeroed_behind(self.grow(memory, old, new)?, old)) }
-    }
-
-    #[inline]
-    unsafe fn shrink(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        debug_assert!(new.size() <= old.size(), "{old:?} cannot shrink to {new:?}");
-        // SAFETY: passed on.
-        unsafe { resize(memory, old, new) }
-    }
+    resizes_by!(|_global, memory, old, new| resize(memory, old, new));
 }
 
 // SAFETY: a piece belongs to its caller alone until the `Bump` is reset or ends, for which nobody
@@ -171,40 +190,7 @@ unsafe impl Allocator for &Bump {
         unsafe { self.give_back(memory, layout.size()) };
     }
 
-    #[inline]
-    unsafe fn grow(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        debug_assert!(new.size() >= old.size(), "{old:?} cannot grow to {new:?}");
-        // SAFETY: passed on.
-        unsafe { resize_in(self, memory, old, new) }
-    }
-
-    #[inline]
-    unsafe fn grow_zeroed(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: passed on.
-        unsafe { Ok(zeroed_behind(self.grow(memory, old, new)?, old)) }
-    }
-
-    #[inline]
-    unsafe fn shrink(
-        &self,
-        memory: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        debug_assert!(new.size() <= old.size(), "{old:?} cannot shrink to {new:?}");
-        // SAFETY: passed on.
-        unsafe { resize_in(self, memory, old, new) }
-    }
+    resizes_by!(|bump, memory, old, new| resize_in(bump, memory, old, new));
 }
 
 /// Resizes a piece of a [`Bump`], in place if it can stay.

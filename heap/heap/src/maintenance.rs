@@ -1,5 +1,5 @@
-//! What happens beside requests: fork, and the work of looking after memory, by the
-//! background thread or, where a process has one thread only, in passing.
+//! The heap at a fork, and its upkeep: idle memory goes back to the system by the background thread
+//! or, where a process has one thread only, in the course of its requests.
 
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! How much free memory may keep its memory while a program goes on.
+//! How much free memory may stay resident while a program runs.
 //!
 //! What is idle is returned by age, about once a second (`maintenance.rs`). This is the limit in
 //! between, which a caller that frees keeps to, or takes pages that had no memory:

@@ -9,90 +9,31 @@ use super::{
     calloc, cfree, free, malloc, memalign, posix_memalign, pvalloc, realloc, reallocarray, valloc,
 };
 
-/// [`malloc`], by a name that the C library has for itself.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn __libc_malloc(bytes: usize) -> *mut c_void {
-    malloc(bytes)
+/// Exports functions by other names.
+macro_rules! aliases {
+    ($($name:ident = $function:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
+        #[doc = concat!("[`", stringify!($function), "`], by a name that the C library has for itself.")]
+        ///
+        /// # Safety
+        /// The conditions of that function.
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe, reason = "some of them are safe")]
+        pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
+            // SAFETY: passed on.
+            unsafe { $function($($argument),*) }
+        }
+    )*};
 }
 
-/// [`free`], by a name that the C library has for itself.
-///
-/// # Safety
-/// The conditions of [`free`].
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __libc_free(memory: *mut c_void) {
-    // SAFETY: passed on.
-    unsafe { free(memory) };
-}
-
-/// [`free`], by a name that the C library has for itself.
-///
-/// # Safety
-/// The conditions of [`free`].
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __libc_cfree(memory: *mut c_void) {
-    // SAFETY: passed on.
-    unsafe { cfree(memory) };
-}
-
-/// [`calloc`], by a name that the C library has for itself.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void {
-    calloc(count, bytes)
-}
-
-/// [`realloc`], by a name that the C library has for itself.
-///
-/// # Safety
-/// The conditions of [`realloc`].
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __libc_realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
-    // SAFETY: passed on.
-    unsafe { realloc(memory, bytes) }
-}
-
-/// [`reallocarray`], by a name that the C library has for itself.
-///
-/// # Safety
-/// The conditions of [`realloc`].
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __libc_reallocarray(
-    memory: *mut c_void,
-    count: usize,
-    bytes: usize,
-) -> *mut c_void {
-    // SAFETY: passed on.
-    unsafe { reallocarray(memory, count, bytes) }
-}
-
-/// [`memalign`], by a name that the C library has for itself.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void {
-    memalign(align, bytes)
-}
-
-/// [`valloc`], by a name that the C library has for itself.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn __libc_valloc(bytes: usize) -> *mut c_void {
-    valloc(bytes)
-}
-
-/// [`pvalloc`], by a name that the C library has for itself.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn __libc_pvalloc(bytes: usize) -> *mut c_void {
-    pvalloc(bytes)
-}
-
-/// [`posix_memalign`], by a name that the C library has for itself.
-///
-/// # Safety
-/// The conditions of [`posix_memalign`].
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __posix_memalign(
-    memory: *mut *mut c_void,
-    align: usize,
-    bytes: usize,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe { posix_memalign(memory, align, bytes) }
+aliases! {
+    __libc_malloc = malloc(bytes: usize) -> *mut c_void;
+    __libc_free = free(memory: *mut c_void);
+    __libc_cfree = cfree(memory: *mut c_void);
+    __libc_calloc = calloc(count: usize, bytes: usize) -> *mut c_void;
+    __libc_realloc = realloc(memory: *mut c_void, bytes: usize) -> *mut c_void;
+    __libc_reallocarray = reallocarray(memory: *mut c_void, count: usize, bytes: usize) -> *mut c_void;
+    __libc_memalign = memalign(align: usize, bytes: usize) -> *mut c_void;
+    __libc_valloc = valloc(bytes: usize) -> *mut c_void;
+    __libc_pvalloc = pvalloc(bytes: usize) -> *mut c_void;
+    __posix_memalign = posix_memalign(memory: *mut *mut c_void, align: usize, bytes: usize) -> c_int;
 }

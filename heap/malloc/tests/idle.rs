@@ -1,6 +1,6 @@
 //! A process that only waits gets rid of what it has freed, even if it got no thread for a while.
 //!
-//! The programs are `idle.c` and `refused.c`, compiled here by the machine's C compiler; where there
+//! The programs are `idle.c` and `thread_refused.c`, compiled here by the machine's C compiler; where there
 //! is none, the tests say so and are skipped.
 
 #![cfg(all(
@@ -34,5 +34,5 @@ fn what_was_freed_goes_back_though_no_other_thread_ever_asked_for_memory() {
 #[test]
 fn a_thread_that_was_refused_is_asked_for_again() {
     // So that the library finds the program's `pthread_create`.
-    runs("refused.c", "refused", &["-rdynamic"]);
+    runs("thread_refused.c", "thread_refused", &["-rdynamic"]);
 }

@@ -2,7 +2,7 @@
 //! and in a process whose C++ library only a part of it can see. Beside them: what the library's
 //! own header declares.
 //!
-//! The programs are `operators.cpp`, `operators.c` and `own.c`, compiled here by the machine's
+//! The programs are `operators.cpp`, `operators.c` and `extensions.c`, compiled here by the machine's
 //! compilers; where there is none, the tests say so and are skipped.
 
 #![cfg(all(
@@ -82,7 +82,8 @@ fn what_the_header_declares_is_there_in_c_and_c_plus_plus() {
     ] {
         // What follows the source is the library itself.
         let words = [&["-Wextra", "-pedantic", &header], standard].concat();
-        let Some(program) = compiled_by(variable, "own.c", name, &words, &["-xnone", library])
+        let Some(program) =
+            compiled_by(variable, "extensions.c", name, &words, &["-xnone", library])
         else {
             continue;
         };

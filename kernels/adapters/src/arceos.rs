@@ -135,33 +135,9 @@ impl<const REGIONS: usize> AxPages<REGIONS> {
     }
 }
 
-impl<const REGIONS: usize> Default for AxPages<REGIONS> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<const REGIONS: usize> fmt::Debug for AxPages<REGIONS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.zones()).finish()
-    }
-}
-
-impl<const REGIONS: usize> BaseAllocator for AxPages<REGIONS> {
-    /// Takes the first region.
-    ///
-    /// # Panics
-    /// Panics if the region is too small for its metadata and one page: some 20 KiB.
-    fn init(&mut self, start: usize, size: usize) {
-        let added = self.add_region(start, size);
-        assert!(
-            added.is_ok(),
-            "a first region of {size} bytes at {start:#x}: {added:?}"
-        );
-    }
-
-    fn add_memory(&mut self, start: usize, size: usize) -> AllocResult {
-        self.add_region(start, size)
     }
 }
 
@@ -284,36 +260,12 @@ impl<const REGIONS: usize> AxBytes<REGIONS> {
     }
 }
 
-impl<const REGIONS: usize> Default for AxBytes<REGIONS> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<const REGIONS: usize> fmt::Debug for AxBytes<REGIONS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AxBytes")
             .field("regions", &self.regions().count())
             .field("used", &self.used)
             .finish_non_exhaustive()
-    }
-}
-
-impl<const REGIONS: usize> BaseAllocator for AxBytes<REGIONS> {
-    /// Takes the first region.
-    ///
-    /// # Panics
-    /// Panics if the region is too small: see [`AxBytes`].
-    fn init(&mut self, start: usize, size: usize) {
-        let added = self.add_region(start, size);
-        assert!(
-            added.is_ok(),
-            "a first region of {size} bytes at {start:#x}: {added:?}"
-        );
-    }
-
-    fn add_memory(&mut self, start: usize, size: usize) -> AllocResult {
-        self.add_region(start, size)
     }
 }
 
@@ -353,3 +305,34 @@ impl<const REGIONS: usize> ByteAllocator for AxBytes<REGIONS> {
         self.regions().map(|of| of.numbers().free * PAGE).sum()
     }
 }
+
+/// What both allocators have in common.
+macro_rules! base_allocator {
+    ($($allocator:ident),*) => {$(
+        impl<const REGIONS: usize> Default for $allocator<REGIONS> {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl<const REGIONS: usize> BaseAllocator for $allocator<REGIONS> {
+            /// Takes the first region.
+            ///
+            /// # Panics
+            /// Panics if the region is too small for its metadata: see the type.
+            fn init(&mut self, start: usize, size: usize) {
+                let added = self.add_region(start, size);
+                assert!(
+                    added.is_ok(),
+                    "a first region of {size} bytes at {start:#x}: {added:?}"
+                );
+            }
+
+            fn add_memory(&mut self, start: usize, size: usize) -> AllocResult {
+                self.add_region(start, size)
+            }
+        }
+    )*};
+}
+
+base_allocator!(AxPages, AxBytes);

@@ -1,4 +1,4 @@
-//! What was done, counted: by each worker alone, and summed up for all.
+//! Counts of operations: of each worker alone, and summed up for all.
 
 use core::fmt;
 use core::ops::AddAssign;

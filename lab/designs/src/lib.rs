@@ -12,5 +12,6 @@
 #![deny(unsafe_code)]
 
 pub mod classics;
+mod slab_designs;
 pub mod slab_slub;
 pub mod slqb;

@@ -15,7 +15,6 @@
 // Allowed, file by file, where memory is accessed, and registers of the processor.
 #![deny(unsafe_code)]
 
-#[cfg(feature = "amount")]
 pub mod amount;
 pub mod callgrind;
 pub mod choice;

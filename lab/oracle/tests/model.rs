@@ -45,49 +45,25 @@ fn agrees_with_the_model(configuration: Configuration) {
     );
 }
 
-#[test]
-fn vanilla_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Vanilla);
+macro_rules! agree {
+    ($($name:ident: $configuration:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            agrees_with_the_model(Configuration::$configuration);
+        })*
+    };
 }
 
-#[test]
-fn two_kinds_2005_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::TwoKinds2005);
-}
-
-#[test]
-fn list_2007_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::List2007);
-}
-
-#[test]
-fn zone_2007_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Zone2007);
-}
-
-#[test]
-fn combined_2007_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Combined2007);
-}
-
-#[test]
-fn magazine_2013_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Magazine2013);
-}
-
-#[test]
-fn linux_6_12_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Linux612);
-}
-
-#[test]
-fn linux_6_18_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Linux618);
-}
-
-#[test]
-fn brickyard_agrees_with_the_model() {
-    agrees_with_the_model(Configuration::Brickyard);
+agree! {
+    vanilla_agrees_with_the_model: Vanilla,
+    two_kinds_2005_agrees_with_the_model: TwoKinds2005,
+    list_2007_agrees_with_the_model: List2007,
+    zone_2007_agrees_with_the_model: Zone2007,
+    combined_2007_agrees_with_the_model: Combined2007,
+    magazine_2013_agrees_with_the_model: Magazine2013,
+    linux_6_12_agrees_with_the_model: Linux612,
+    linux_6_18_agrees_with_the_model: Linux618,
+    brickyard_agrees_with_the_model: Brickyard,
 }
 
 #[test]

@@ -87,25 +87,41 @@ fn case_agrees(case: impl Fn(Checks) -> SlabCase, events: Events) {
     }
 }
 
-#[test]
-fn sheaves_agree_with_the_model() {
-    agrees_with_the_model(SlabKind::Sheafed, 1, Events::None);
+macro_rules! agree {
+    ($($(#[$ignored:meta])? $name:ident: $kind:ident, $nodes:literal, $events:ident;)*) => {
+        $(#[test]
+        $(#[$ignored])?
+        fn $name() {
+            agrees_with_the_model(SlabKind::$kind, $nodes, Events::$events);
+        })*
+    };
 }
 
-#[test]
-fn sheaves_on_two_nodes_agree_with_the_model() {
-    agrees_with_the_model(SlabKind::Sheafed, 2, Events::None);
-}
-
-#[test]
-fn sheaves_that_are_interrupted_agree_with_the_model() {
-    agrees_with_the_model(SlabKind::Sheafed, 1, Events::Happen);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn sheaves_that_are_interrupted_on_two_nodes_agree_with_the_model() {
-    agrees_with_the_model(SlabKind::Sheafed, 2, Events::Happen);
+agree! {
+    sheaves_agree_with_the_model: Sheafed, 1, None;
+    sheaves_on_two_nodes_agree_with_the_model: Sheafed, 2, None;
+    sheaves_that_are_interrupted_agree_with_the_model: Sheafed, 1, Happen;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    sheaves_that_are_interrupted_on_two_nodes_agree_with_the_model: Sheafed, 2, Happen;
+    sheaves_of_a_heap_agree_with_the_model: SheafedOfHeap, 2, Happen;
+    slqb_2008_agrees_with_the_model: Slqb2008, 1, None;
+    slqb_2008_on_two_nodes_agrees_with_the_model: Slqb2008, 2, None;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slqb_2008_interrupted_agrees_with_the_model: Slqb2008, 1, Happen;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slqb_2008_interrupted_on_two_nodes_agrees_with_the_model: Slqb2008, 2, Happen;
+    slab_2008_agrees_with_the_model: Slab2008, 1, None;
+    slab_2008_on_two_nodes_agrees_with_the_model: Slab2008, 2, None;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slab_2008_interrupted_agrees_with_the_model: Slab2008, 1, Happen;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slab_2008_interrupted_on_two_nodes_agrees_with_the_model: Slab2008, 2, Happen;
+    slub_2008_agrees_with_the_model: Slub2008, 1, None;
+    slub_2008_on_two_nodes_agrees_with_the_model: Slub2008, 2, None;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slub_2008_interrupted_agrees_with_the_model: Slub2008, 1, Happen;
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    slub_2008_interrupted_on_two_nodes_agrees_with_the_model: Slub2008, 2, Happen;
 }
 
 #[test]
@@ -116,11 +132,6 @@ fn sheaves_of_pages_with_homes_agree_with_the_model() {
         case_agrees(case, Events::None);
         case_agrees(case, Events::Happen);
     }
-}
-
-#[test]
-fn sheaves_of_a_heap_agree_with_the_model() {
-    agrees_with_the_model(SlabKind::SheafedOfHeap, 2, Events::Happen);
 }
 
 #[test]
@@ -137,72 +148,6 @@ fn sheaves_of_a_heap_whose_pages_have_homes_agree_with_the_model() {
     let case = |checks| SlabCase::new(SlabKind::SheafedOfHeap, checks, 1).with_homes();
     case_agrees(case, Events::None);
     case_agrees(case, Events::Happen);
-}
-
-#[test]
-fn slqb_2008_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slqb2008, 1, Events::None);
-}
-
-#[test]
-fn slqb_2008_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slqb2008, 2, Events::None);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slqb_2008_interrupted_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slqb2008, 1, Events::Happen);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slqb_2008_interrupted_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slqb2008, 2, Events::Happen);
-}
-
-#[test]
-fn slab_2008_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slab2008, 1, Events::None);
-}
-
-#[test]
-fn slab_2008_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slab2008, 2, Events::None);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slab_2008_interrupted_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slab2008, 1, Events::Happen);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slab_2008_interrupted_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slab2008, 2, Events::Happen);
-}
-
-#[test]
-fn slub_2008_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slub2008, 1, Events::None);
-}
-
-#[test]
-fn slub_2008_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slub2008, 2, Events::None);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slub_2008_interrupted_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slub2008, 1, Events::Happen);
-}
-
-#[test]
-#[ignore = "slow: .ci/jobs/slow runs it"]
-fn slub_2008_interrupted_on_two_nodes_agrees_with_the_model() {
-    agrees_with_the_model(SlabKind::Slub2008, 2, Events::Happen);
 }
 
 #[test]

@@ -82,57 +82,30 @@ where
     outcome
 }
 
-fn sheaves(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Vec::new();
-    over_a_zone(bytes, |source| {
-        threads::<Sheafed<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
-    })
-}
-
-fn slqb(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Vec::new();
-    over_a_zone(bytes, |source| {
-        threads::<Slqb2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
-    })
-}
-
-fn slab(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Vec::new();
-    over_a_zone(bytes, |source| {
-        threads::<Slab2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
-    })
-}
-
-fn slub(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Vec::new();
-    over_a_zone(bytes, |source| {
-        threads::<Slub2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
-    })
-}
-
 const PLENTY: usize = 64 << 20;
 /// Less than the threads request in all.
 const SCARCE: usize = 4 << 20;
 
-#[test]
-fn sheaves_give_nothing_to_two() {
-    assert_eq!(sheaves(PLENTY, &plan(4)).refused, 0);
+macro_rules! design {
+    ($name:ident: $design:ident, $test:ident) => {
+        fn $name(bytes: usize, plan: &Plan) -> Outcome {
+            let mut memory = Vec::new();
+            over_a_zone(bytes, |source| {
+                threads::<$design<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
+            })
+        }
+
+        #[test]
+        fn $test() {
+            assert_eq!($name(PLENTY, &plan(4)).refused, 0);
+        }
+    };
 }
 
-#[test]
-fn slqb_2008_gives_nothing_to_two() {
-    assert_eq!(slqb(PLENTY, &plan(4)).refused, 0);
-}
-
-#[test]
-fn slab_2008_gives_nothing_to_two() {
-    assert_eq!(slab(PLENTY, &plan(4)).refused, 0);
-}
-
-#[test]
-fn slub_2008_gives_nothing_to_two() {
-    assert_eq!(slub(PLENTY, &plan(4)).refused, 0);
-}
+design!(sheaves: Sheafed, sheaves_give_nothing_to_two);
+design!(slqb: Slqb2008, slqb_2008_gives_nothing_to_two);
+design!(slab: Slab2008, slab_2008_gives_nothing_to_two);
+design!(slub: Slub2008, slub_2008_gives_nothing_to_two);
 
 #[test]
 fn many_threads_with_little_memory_are_refused_and_lose_nothing() {

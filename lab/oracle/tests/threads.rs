@@ -12,7 +12,7 @@ use std::thread;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};
-use brickyard_boot_test::{Figures, Oracle, Plan, Test, Untouched, Worker};
+use brickyard_boot_test::{Figures, Oracle, TaskPlan, Test, Untouched, Worker};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
 use brickyard_measure::threads::Threads;
@@ -54,11 +54,11 @@ impl Experiment<Threads> for Claims {
                 contents: Untouched,
             };
             let work = |task| {
-                let plan = Plan {
+                let plan = TaskPlan {
                     max_order: zone.max_order(),
                     most_held: frames / (2 * THREADS),
                     steps_per_flood: 0,
-                    ..Plan::new(1).task(task)
+                    ..TaskPlan::new(1).task(task)
                 };
                 let mut worker = Worker::new(test, plan);
                 let mut bulk = [Frame::new(0); 32];

@@ -142,7 +142,6 @@ impl Blueprint {
     /// Builds it with slots and locks of the given types and passes it to `job`. Each combination
     /// is compiled for every design.
     pub fn with<A: SlotAccess, L: LabLock, J: Job>(&self, job: J) -> J::Output {
-        self.locks.choose();
         let bytes = self
             .configuration
             .bytes::<A, L, Simulated>(&self.plan)
@@ -151,12 +150,14 @@ impl Blueprint {
         let skip = memory.as_ptr().align_offset(PAGE);
         let memory = &mut memory[skip..skip + bytes];
         let metadata = SharedPages::of(memory);
-        self.configuration.choose::<A, L, Simulated, _>(Build {
+        let build = Build {
             zones: self.plan.zones(self.configuration),
             memory,
             metadata,
             job,
-        })
+        };
+        let configuration = self.configuration;
+        (self.locks).during(|| configuration.choose::<A, L, Simulated, _>(build))
     }
 }
 

@@ -19,9 +19,12 @@ unsafe impl LockOfWords for TicketLock {}
 // SAFETY: one word, zero where it is neither held nor waited for.
 unsafe impl LockOfWords for TestAndSetLock {}
 
+/// The words of a lock of any kind.
+type Words = [AtomicU32; 2];
+
 /// A kind of lock, as a value.
 #[derive(Debug, Clone, Copy)]
-pub struct LockKind(fn(&ChosenLock) -> &dyn Calls);
+pub struct LockKind(fn(&Words) -> &dyn Calls);
 
 impl LockKind {
     /// First come, first served.
@@ -33,17 +36,20 @@ impl LockKind {
     #[must_use]
     pub const fn of<L: LockOfWords>() -> Self {
         const {
-            assert!(size_of::<L>() <= size_of::<ChosenLock>());
-            assert!(align_of::<L>() <= align_of::<ChosenLock>());
+            assert!(size_of::<L>() <= size_of::<Words>());
+            assert!(align_of::<L>() <= align_of::<Words>());
         }
-        // SAFETY: `ChosenLock` is as large, and was made of zeros, so it is an unlocked `L` at
-        // first. All changes go through the same kind as long as the allocator lives.
-        Self(|lock| unsafe { &*core::ptr::from_ref(lock).cast::<L>() })
+        // SAFETY: words that are zero at first are an unlocked `L`, by its contract. All changes go
+        // through the same kind, as an allocator lives no longer than its kind is chosen.
+        Self(|words| unsafe { &*core::ptr::from_ref(words).cast::<L>() })
     }
 
-    /// Makes this the kind of all locks that are used on this thread of the host from now on.
-    pub(crate) fn choose(self) {
-        CHOSEN.set(self);
+    /// Runs `work`, in which this is the kind of all [`ChosenLock`]s of this thread of the host.
+    pub(crate) fn during<R>(self, work: impl FnOnce() -> R) -> R {
+        let outer = CHOSEN.replace(self);
+        let result = work();
+        CHOSEN.set(outer);
+        result
     }
 }
 
@@ -88,11 +94,11 @@ impl<L: Contended> Calls for L {
 
 /// A lock of the kind that was chosen for the allocator that it is in.
 #[derive(Debug)]
-pub struct ChosenLock([AtomicU32; 2]);
+pub struct ChosenLock(Words);
 
 impl ChosenLock {
     fn calls(&self) -> &dyn Calls {
-        CHOSEN.get().0(self)
+        CHOSEN.get().0(&self.0)
     }
 }
 

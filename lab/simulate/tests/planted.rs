@@ -9,11 +9,11 @@ use brickyard::sync::{
 use brickyard_designs::classics::Contended;
 use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, current};
 use brickyard_simulate::OwnPages;
-use brickyard_simulate::lock::{LockKind, LockOfWords};
 use brickyard_simulate::explore::{
     Case, Configuration, Covered, Explored, Fault, FreeMemory, Library, Log, Mode, SeedPlan,
     System, WithLock, explore,
 };
+use brickyard_simulate::lock::{LockKind, LockOfWords};
 
 /// Explores on two threads, with cases of up to eight CPUs.
 fn explored(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync)) -> Explored {

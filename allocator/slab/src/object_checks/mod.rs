@@ -1,4 +1,4 @@
-//! What is done to objects of checked caches: at an allocation, at a free, and when a slab begins
+//! The checks of objects of checked caches: at an allocation, at a free, and when a slab begins
 //! and ends. And what is reported of frees that are refused, in any cache.
 //!
 //! | file | what it holds |

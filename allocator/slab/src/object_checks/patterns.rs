@@ -1,4 +1,4 @@
-//! Bytes put where nobody may write, and checked later.
+//! Poison and red zones: bytes that are put where nobody may write, and checked later.
 //!
 //! The values are Linux's, so that they are known on sight: 6b in free objects with a5 at their
 //! end, bb around free objects, cc around objects in use.

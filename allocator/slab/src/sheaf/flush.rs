@@ -1,4 +1,4 @@
-//! Away from the caller: sheaves into the barn, and their objects into slabs.
+//! Flushes: sheaves into the barn, and their objects into slabs, away from the caller.
 
 use core::ptr::NonNull;
 

@@ -1,4 +1,4 @@
-//! Towards the caller: objects out of slabs into sheaves.
+//! Refills: objects out of slabs into sheaves, towards the caller.
 
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;

@@ -1,4 +1,4 @@
-//! A sheaf in hand: nobody else has it, so it can be changed by more than one store.
+//! A sheaf that one caller holds alone, so that it can be changed by more than one store.
 
 use core::ptr::NonNull;
 

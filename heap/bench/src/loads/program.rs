@@ -10,8 +10,9 @@
 //! A load prints lines of a name and a value: `malloc` and `c-library` (paths of objects),
 //! `operations`, `live`; with SETTLE, then idles for so many seconds, and prints `settled`, the KiB
 //! that are still resident. `latency` prints what `latency/` says. `measure` runs a program with a
-//! library preloaded (`-` for none), and prints the line of [`ProgramCost`] after all that the program
-//! printed; it exits with the program's code. `starts` does that with the sum of so many runs.
+//! library preloaded (`-` for none), and prints the line of [`ProgramCost`] after all that the
+//! program printed; it exits with the program's code. `starts` does that with the sum of so many
+//! runs.
 
 use core::time::Duration;
 use std::env;

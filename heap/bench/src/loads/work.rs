@@ -1,4 +1,4 @@
-//! What a load is told, and what it tells.
+//! The input of a load, which is threads and a scale, and its result.
 
 /// How much a load does.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,5 @@
-//! What begins where: a byte for each granule of sixteen bytes of the span.
+//! A byte for each granule of sixteen bytes of the span, which says what kind of memory begins
+//! there.
 //!
 //! Invariant `one-state`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one
 //! caller that frees what begins there, and gets there by a store of the one that has just taken

@@ -1,4 +1,5 @@
-//! What the short ways find, each with a function of its own, so that a call has one argument only.
+//! Complaints about the mistakes that the fast paths find, a function for each, so that a call has
+//! one argument only.
 
 use core::ptr::NonNull;
 

@@ -1,4 +1,4 @@
-//! Where freed memory waits before it is used again.
+//! The quarantine: freed memory waits there before it is used again.
 //!
 //! Each CPU has places for each size. A free draws one of them, puts its object there, and frees
 //! what lay there for good. So an object waits for a random number of frees of its size, and nobody

@@ -1,4 +1,4 @@
-//! Large blocks beside the table.
+//! Large blocks that are listed beside the table, without its lock.
 //!
 //! While the gate is closed, a request that cannot wait for it lists its block in a few places
 //! beside the table, which change by one compare-and-swap each. It may look into the table, under

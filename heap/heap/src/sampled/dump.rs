@@ -1,4 +1,4 @@
-//! When the profile is written, and where: at the end of the process, at a signal, and when the
+//! Writes the profile to its file: at the end of the process, at a signal, and when the
 //! program asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full

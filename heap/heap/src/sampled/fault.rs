@@ -1,5 +1,5 @@
-//! Accesses that the system refuses: if one was to guarded memory, what is known of it is said
-//! before the program ends as it would have.
+//! The handler of accesses that the system refuses: it reports what is known of an access to
+//! guarded memory before the program ends as it would have.
 //!
 //! The handler is looked after whenever a request is guarded: programs and languages set handlers
 //! of their own, and some do so only where there is none yet, which is when the program starts.
@@ -140,8 +140,8 @@ enum Next {
     Plain(extern "C-unwind" fn(c_int)),
 }
 
-/// Tells an access to guarded memory, or does what the system does without a handler, or returns the
-/// handler that was there before.
+/// Tells an access to guarded memory, or does what the system does without a handler, or returns
+/// the handler that was there before.
 #[inline(never)]
 extern "C" fn next(
     before: &Before,

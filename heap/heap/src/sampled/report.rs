@@ -1,5 +1,5 @@
-//! What is said of a mistake with guarded memory. It is said from memory of its own: the stack may
-//! be that of a signal handler, which is small. One thread reports; the process ends anyway.
+//! The report of a mistake with guarded memory, made in memory of its own: the stack may be that of
+//! a signal handler, which is small. One thread reports; the process ends anyway.
 
 use core::cell::UnsafeCell;
 use core::fmt::{self, Write};

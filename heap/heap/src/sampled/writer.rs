@@ -1,4 +1,4 @@
-//! Who writes the profile: one thread at a time, in memory that is not its stack.
+//! The one thread that may write the profile at a time, and its memory, which is not its stack.
 
 use core::cell::UnsafeCell;
 use core::slice;

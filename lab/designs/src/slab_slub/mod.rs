@@ -35,8 +35,3 @@ mod slub;
 
 pub use slab::Slab2008;
 pub use slub::Slub2008;
-
-/// Aligned to a cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct CacheLine<T>(pub(crate) T);

@@ -15,7 +15,7 @@ use super::links::FreePointers;
 use super::lists::HeldList;
 use super::queue::Links;
 use super::slow_path::SlowPath;
-use super::state::Pins;
+use crate::slab_designs::Pins;
 
 /// Where a new slab should be, and its colour.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +27,12 @@ struct SlabRequest {
 impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     SlowPath<'_, 'm, S, L, K, F>
 {
-    /// Returns an object, in memory near the caller if there is some.
-    pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
+    /// Returns an object, in the memory of the node that is named, else near the caller, if there
+    /// is some.
+    pub(super) fn alloc<C: Caller>(&mut self, wanted: Option<usize>) -> Option<NonNull<u8>> {
+        if let Some(node) = wanted {
+            return self.alloc_on::<C>(node);
+        }
         let request = match self.near::<C>() {
             Ok(object) => return Some(self.backend().pointer(object)),
             Err(request) => request,
@@ -37,7 +41,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     }
 
     /// Returns an object, in the memory of `node` if there is some.
-    pub(super) fn alloc_on<C: Caller>(&mut self, node: usize) -> Option<NonNull<u8>> {
+    fn alloc_on<C: Caller>(&mut self, node: usize) -> Option<NonNull<u8>> {
         let backend = self.backend();
         let found = {
             let inside = backend.inside::<C>();
@@ -55,7 +59,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
             Some(Ok(object)) => Some(backend.pointer(object)),
             Some(Err(request)) => self.new_slab_or_elsewhere::<C>(request),
             // There is no such node.
-            None => self.alloc::<C>(),
+            None => self.alloc::<C>(None),
         }
     }
 

@@ -11,7 +11,7 @@ use super::lists::{CpuState, HeldList};
 use super::queue::ObjectList;
 use super::slabs::owner_of;
 use super::slow_path::SlowPath;
-use super::state::Pins;
+use crate::slab_designs::Pins;
 
 impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     SlowPath<'_, 'm, S, L, K, F>
@@ -124,7 +124,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     /// objects of the nodes' lists.
     pub(super) fn shrink<C: Caller>(&mut self) {
         let backend = self.backend();
-        for cpu in 0..self.slqb.cpus() {
+        for cpu in 0..self.slqb.states.cpus() {
             let _inside = backend.inside::<C>();
             let owner = cpu as u32;
             if let Some((list, check)) = self.slqb.list(owner, self.info().id) {

@@ -12,6 +12,8 @@
 use brickyard_slab::{CacheNumbers, counts};
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
+use crate::slab_designs::CacheLine;
+
 use super::queue::{Chain, Incoming, ObjectList};
 use super::slabs::{SlabList, SlqbNumbers};
 
@@ -95,7 +97,8 @@ impl OwnPart {
     }
 }
 
-/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`OwnPart`] is.
+/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`OwnPart`]
+/// is.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {
@@ -131,11 +134,6 @@ pub(super) struct List<K> {
     pub(super) slabs: CacheLine<Locked<K, SlabList>>,
     pub(super) incoming: Incoming<K>,
 }
-
-/// Aligned to a cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(super) struct CacheLine<T>(pub(super) T);
 
 impl<K: RawLock> List<K> {
     fn new() -> Self {

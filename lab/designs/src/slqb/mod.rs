@@ -91,10 +91,10 @@ use brickyard_slab::design::{BackendOf, CacheInfo, Footprint, Inside, Whereabout
 use brickyard_slab::geometry::{Geometry, ShapeError};
 use brickyard_slab::sizes::{MAX_GENERAL, aligned, name_of};
 use brickyard_slab::{
-    CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, FreeFault, PageSource, Rows,
-    SlabDesign, SlabPlan,
+    CacheId, CacheNumbers, CacheSpec, Caller, Everywhere, FreeFault, PageSource, Rows, SlabDesign,
+    SlabPlan,
 };
-use brickyard_sync::{RawLock, place};
+use brickyard_sync::RawLock;
 use links::{Encoding, ObjectLinks, link_of};
 use lists::{CpuState, NodeState};
 use parameters::order_for;
@@ -104,7 +104,10 @@ use slow_path::SlowPath;
 pub use links::{Encoded, FreePointers, Plain};
 pub use parameters::{Marks, POWERS};
 pub use slabs::SlqbNumbers;
-pub use state::{Pins, Slqb2008};
+pub use state::Slqb2008;
+
+pub use crate::slab_designs::Pins;
+use crate::slab_designs::{CacheStates, by_slow_path, bytes_for_link};
 
 impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
     /// Returns this design's counters of a cache. `local` is
@@ -123,14 +126,14 @@ impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
         cache: CacheId,
         (numbers, more): (&mut CacheNumbers, &mut SlqbNumbers),
     ) {
-        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, cache)) {
+        for state in self.states.each_cpu(cache) {
             // Other CPUs' counts, as of this moment.
             state.own.add_to(numbers, more);
             state.outgoing.add_to(numbers, more);
             let _inside = Inside::new::<Everywhere>(local);
             state.list.add_to((numbers, more), || local.relax());
         }
-        for state in (0..self.nodes()).filter_map(|node| self.node(node, cache)) {
+        for state in self.states.each_node(cache) {
             let _inside = Inside::new::<Everywhere>(local);
             state.own.0.lock(|| local.relax()).add_to(numbers, more);
             state.list.add_to((numbers, more), || local.relax());
@@ -152,26 +155,16 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
     const NAME: &'static str = "slqb-2008";
     const SIZES: &'static [u32] = &POWERS;
 
-    const FOOTPRINT: Footprint = Footprint {
-        cpu: size_of::<CpuState<K>>(),
-        node: size_of::<NodeState<K>>(),
-        row: [0; 2],
-        align: align_of::<CpuState<K>>() + align_of::<NodeState<K>>(),
-    };
+    const FOOTPRINT: Footprint = CacheStates::<'m, CpuState<K>, NodeState<K>>::FOOTPRINT;
 
     fn new(
         plan: &SlabPlan,
         _: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
-        let caches = plan.numbers();
         let at = memory.as_ptr().addr();
-        let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::new)?;
-        let (nodes, _) = place(rest, plan.nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
-            cpus,
-            nodes,
-            caches,
+            states: CacheStates::new(plan, memory, CpuState::new, NodeState::new)?,
             encoding: Encoding::of(at),
             over: PhantomData,
         })
@@ -196,12 +189,8 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         }
     }
 
-    /// Returns the bytes of a word for the link, where it may not be stored in the object: an
-    /// object's bytes last while it is free, or it is too small. Else 0.
     fn tail_of(spec: &CacheSpec) -> usize {
-        let small = spec.size < size_of::<u64>() && !spec.checks.is_empty();
-        let behind = spec.constructor.is_some() || spec.checks.has(Checks::POISON) || small;
-        if behind { size_of::<u64>() } else { 0 }
+        bytes_for_link(spec)
     }
 
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
@@ -219,26 +208,22 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
             Marks::of(&info.geometry, 1 << backend.source.page_shift()).high
         };
         let _inside = backend.inside::<Everywhere>();
-        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, info.id)) {
+        for state in self.states.each_cpu(info.id) {
             state.own.begin(limit, link);
             state.outgoing.begin();
             state.list.slabs(|| backend.relax()).begin();
         }
-        for state in (0..self.nodes()).filter_map(|node| self.node(node, info.id)) {
+        for state in self.states.each_node(info.id) {
             state.own.0.lock(|| backend.relax()).begin(limit, link);
             state.list.slabs(|| backend.relax()).begin();
         }
-    }
-
-    fn handle(&self, cache: CacheId) -> usize {
-        usize::from(cache)
     }
 
     #[inline(always)]
     fn hit<C: Caller>(&self, backend: &BackendOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
         let inside = backend.inside::<C>();
         let cache = handle as CacheId;
-        let own = &self.cpu(inside.cpu, cache)?.own;
+        let own = &self.states.cpu(inside.cpu, cache)?.own;
         let object = own.lifo.head();
         if object == 0 {
             return None;
@@ -277,7 +262,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         }
         let address = object.as_ptr().expose_provenance();
         let inside = backend.inside::<C>();
-        let Some(state) = self.cpu(inside.cpu, cache) else {
+        let Some(state) = self.states.cpu(inside.cpu, cache) else {
             return false;
         };
         let own = &state.own;
@@ -300,42 +285,10 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         true
     }
 
-    fn miss<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run::<C, _>(self, backend, info, SlowPath::alloc::<C>)
-    }
-
-    fn miss_on<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        node: usize,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run::<C, _>(self, backend, info, |path| path.alloc_on::<C>(node))
-    }
-
-    unsafe fn overflow<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        SlowPath::run::<C, _>(self, backend, info, |path| path.free::<C>(object))
-    }
+    by_slow_path!(SlowPath::run::<C, _>);
 
     fn trim<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
         SlowPath::run::<C, _>(self, backend, info, SlowPath::trim::<C>);
-    }
-
-    fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run::<C, _>(self, backend, info, SlowPath::drain::<C>);
-    }
-
-    fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run::<C, _>(self, backend, info, SlowPath::shrink::<C>);
     }
 
     fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers) {

@@ -14,7 +14,8 @@ use super::lists::{CpuState, HeldList, NodeState, Outgoing, OwnPart};
 use super::parameters::Marks;
 use super::queue::{Broken, ObjectList};
 use super::slabs::owner_of;
-use super::state::{Pins, Slqb2008};
+use super::state::Slqb2008;
+use crate::slab_designs::Pins;
 
 /// One call on the slow path.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         if broken == Broken::default() {
             return;
         }
-        if let Some(node) = self.slqb.node(0, info.id) {
+        if let Some(node) = self.slqb.states.node(0, info.id) {
             let _inside = backend.inside::<C>();
             let slabs = node.list.slabs(|| backend.relax());
             slabs.more.lost.add(u64::from(broken.lost));
@@ -90,7 +91,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     /// Returns the state of the CPU, on which the caller is pinned; `None` for a CPU beyond the
     /// plan.
     pub(super) fn cpu(&self, cpu: usize) -> Option<(&'a CpuState<K>, HeldList<'a, K>)> {
-        let state = self.slqb.cpu(cpu, self.info().id)?;
+        let state = self.slqb.states.cpu(cpu, self.info().id)?;
         let held = HeldList {
             own: &state.own,
             outgoing: Some(&state.outgoing),
@@ -107,7 +108,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         work: impl FnOnce(&mut Self, HeldList<'_, K>) -> R,
     ) -> Option<R> {
         let backend = self.backend();
-        let state: &'a NodeState<K> = self.slqb.node(node, self.info().id)?;
+        let state: &'a NodeState<K> = self.slqb.states.node(node, self.info().id)?;
         let own: Held<'_, K, OwnPart> = state.own.0.lock(|| backend.relax());
         let held = HeldList {
             own: &own,

@@ -1,6 +1,6 @@
-//! The process of one turn. The program starts itself again for each turn, so that the resident memory
-//! is the contestant's alone, a library can be loaded before the system's, and no turn is affected
-//! by the one before.
+//! The process of one turn. The program starts itself again for each turn, so that the resident
+//! memory is the contestant's alone, a library can be loaded before the system's, and no turn is
+//! affected by the one before.
 //!
 //! The command line says what to do. The process prints a line `name value` for each value, and in
 //! between the lines of `mark.rs`, at which it waits for the parent to measure its memory.

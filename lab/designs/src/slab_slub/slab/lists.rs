@@ -13,7 +13,7 @@ use super::indices::{END, Indices};
 use super::parameters::{
     ALIEN, ALIEN_NODES, ARRAY_MOST, SHARED_MOST, batch_of, limit_of, shared_of,
 };
-use crate::slab_slub::CacheLine;
+use crate::slab_designs::CacheLine;
 use crate::slab_slub::slab_list::{ListEnd, SlabChain};
 
 /// A CPU's part of a cache: only the CPU touches it, pinned, with interrupts masked.

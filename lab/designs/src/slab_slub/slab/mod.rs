@@ -1,4 +1,4 @@
-//! SLAB of Linux 2.6.28. See the [crate].
+//! SLAB of Linux 2.6.28: state, fast paths and the design for slabs.
 
 #![allow(unsafe_code, reason = "the contract with slabs")]
 
@@ -12,13 +12,13 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::slqb::Pins;
+use crate::slab_designs::{CacheStates, Pins, by_slow_path};
 use brickyard_slab::design::{Backend, BackendOf, CacheInfo, Footprint, Inside, Whereabouts};
 use brickyard_slab::geometry::{Geometry, ShapeError};
 use brickyard_slab::{
     CacheId, CacheNumbers, Caller, Everywhere, FreeFault, PageSource, Rows, SlabDesign, SlabPlan,
 };
-use brickyard_sync::{RawLock, TicketLock, place};
+use brickyard_sync::{RawLock, TicketLock};
 use indices::Indices;
 use lists::{CpuState, Limits, NodeState};
 use parameters::ALIEN;
@@ -29,38 +29,15 @@ use slow_path::SlowPath;
 /// [`Slab2008::linux_bytes`].
 #[derive(Debug)]
 pub struct Slab2008<'m, S, L, K = TicketLock> {
-    /// Indexed by CPU, then cache.
-    cpus: &'m [CpuState],
-    /// Indexed by node, then cache.
-    nodes: &'m [NodeState<K>],
-    caches: usize,
+    states: CacheStates<'m, CpuState, NodeState<K>>,
     over: PhantomData<fn() -> (S, L)>,
-}
-
-impl<'m, S, L, K> Slab2008<'m, S, L, K> {
-    #[inline(always)]
-    fn cpu(&self, cpu: usize, cache: CacheId) -> Option<&'m CpuState> {
-        debug_assert!(usize::from(cache) < self.caches);
-        self.cpus
-            .get(cpu.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    fn node(&self, node: usize, cache: CacheId) -> Option<&'m NodeState<K>> {
-        self.nodes
-            .get(node.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    /// Returns how many CPUs have arrays.
-    fn planned(&self) -> usize {
-        self.cpus.len() / self.caches
-    }
 }
 
 impl<'m, S: PageSource, L: Pins, K> Slab2008<'m, S, L, K> {
     /// Returns how many CPUs with arrays are nearest to a node.
     fn cpus_of(&self, backend: &Backend<'m, S, L>, node: usize) -> u32 {
         let near = |&cpu: &usize| backend.node_of_cpu(cpu) == node;
-        (0..self.planned()).filter(near).count() as u32
+        (0..self.states.cpus()).filter(near).count() as u32
     }
 
     /// Returns the bytes that Linux allocates for the arrays of a cache with objects of `size`
@@ -96,25 +73,15 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
 
     const NAME: &'static str = "slab-2008";
 
-    const FOOTPRINT: Footprint = Footprint {
-        cpu: size_of::<CpuState>(),
-        node: size_of::<NodeState<K>>(),
-        row: [0; 2],
-        align: align_of::<CpuState>() + align_of::<NodeState<K>>(),
-    };
+    const FOOTPRINT: Footprint = CacheStates::<'m, CpuState, NodeState<K>>::FOOTPRINT;
 
     fn new(
         plan: &SlabPlan,
         _: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
-        let caches = plan.numbers();
-        let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::new)?;
-        let (nodes, _) = place(rest, plan.nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
-            cpus,
-            nodes,
-            caches,
+            states: CacheStates::new(plan, memory, CpuState::new, NodeState::new)?,
             over: PhantomData,
         })
     }
@@ -124,13 +91,13 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
     }
 
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        let limits = Limits::of(info, 1 << backend.source.page_shift(), self.planned());
+        let limits = Limits::of(info, 1 << backend.source.page_shift(), self.states.cpus());
         let _inside = backend.inside::<Everywhere>();
-        for state in (0..self.planned()).filter_map(|cpu| self.cpu(cpu, info.id)) {
+        for state in self.states.each_cpu(info.id) {
             state.begin(limits.array);
         }
         for node in 0..backend.nodes() {
-            let Some(state) = self.node(node, info.id) else {
+            let Some(state) = self.states.node(node, info.id) else {
                 continue;
             };
             let cpus = self.cpus_of(backend, node);
@@ -143,14 +110,14 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         }
     }
 
-    fn handle(&self, cache: CacheId) -> usize {
-        usize::from(cache)
-    }
-
     #[inline(always)]
     fn hit<C: Caller>(&self, backend: &BackendOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
         let inside = backend.inside::<C>();
-        let object = self.cpu(inside.cpu, handle as CacheId)?.array.pop()?;
+        let object = self
+            .states
+            .cpu(inside.cpu, handle as CacheId)?
+            .array
+            .pop()?;
         Some(backend.pointer(object))
     }
 
@@ -163,7 +130,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
     ) -> bool {
         let address = object.as_ptr().expose_provenance();
         let inside = backend.inside::<C>();
-        let Some(state) = self.cpu(inside.cpu, handle as CacheId) else {
+        let Some(state) = self.states.cpu(inside.cpu, handle as CacheId) else {
             return false;
         };
         if backend.nodes() > 1 && backend.node_of(object) != backend.node_of_cpu(inside.cpu) {
@@ -172,51 +139,19 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         state.array.try_push(address)
     }
 
-    fn miss<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run(self, backend, info, |path| path.alloc::<C>(None))
-    }
-
-    fn miss_on<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        node: usize,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run(self, backend, info, |path| path.alloc::<C>(Some(node)))
-    }
-
-    unsafe fn overflow<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        SlowPath::run(self, backend, info, |path| path.free::<C>(object))
-    }
+    by_slow_path!(SlowPath::run);
 
     fn trim<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
         SlowPath::run(self, backend, info, SlowPath::trim::<C>);
     }
 
-    fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run(self, backend, info, SlowPath::drain::<C>);
-    }
-
-    fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run(self, backend, info, SlowPath::shrink::<C>);
-    }
-
     fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers) {
-        for state in (0..self.planned()).filter_map(|cpu| self.cpu(cpu, info.id)) {
+        for state in self.states.each_cpu(info.id) {
             // Other CPUs' counts, as of this moment.
             numbers.queued += u64::from(state.array.avail());
             state.counts.add_to(numbers);
         }
-        for state in (0..backend.nodes()).filter_map(|node| self.node(node, info.id)) {
+        for state in self.states.each_node(info.id) {
             let _inside = Inside::new::<Everywhere>(&backend.local);
             state.lists.0.lock(|| backend.relax()).add_to(numbers);
             for alien in &state.aliens {
@@ -235,7 +170,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
     ) -> Option<R> {
         let first = backend.pointer(backend.pages.address_of(head));
-        let state = self.node(backend.node_of(first), info.id)?;
+        let state = self.states.node(backend.node_of(first), info.id)?;
         let _inside = backend.inside::<Everywhere>();
         let _lists = state.lists.0.lock(|| backend.relax());
         if !backend.pages.begins(head, info.id) {

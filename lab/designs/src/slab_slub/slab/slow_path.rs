@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use crate::slqb::Pins;
+use crate::slab_designs::Pins;
 use brickyard_slab::design::{Backend, CacheInfo, Gone};
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, RawLock};
@@ -46,12 +46,12 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
 
     /// Takes a node's list lock.
     fn lists(&self, node: usize) -> Option<Held<'a, K, Lists>> {
-        let state = self.slab.node(node, self.info.id)?;
+        let state = self.slab.states.node(node, self.info.id)?;
         Some(state.lists.0.lock(|| self.backend.relax()))
     }
 
     fn cpu(&self, cpu: usize) -> Option<&'a CpuState> {
-        self.slab.cpu(cpu, self.info.id)
+        self.slab.states.cpu(cpu, self.info.id)
     }
 
     /// Returns an object: of `wanted`'s memory if a node is named, else near the caller; of any
@@ -182,7 +182,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     /// Frees an object of another node's memory.
     fn free_alien(&mut self, near: usize, home: usize, object: usize) -> Result<(), FreeFault> {
         let backend = self.backend;
-        let state = self.slab.node(near, self.info.id);
+        let state = self.slab.states.node(near, self.info.id);
         let alien = state.and_then(|state| state.aliens.get(home));
         if let Some(alien) = alien {
             let alien = alien.0.lock(|| backend.relax());
@@ -240,7 +240,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     /// Drains the alien array of `node` for the memory of `home`.
     fn send_home(&mut self, node: usize, home: usize) {
         let backend = self.backend;
-        let state = self.slab.node(node, self.info.id);
+        let state = self.slab.states.node(node, self.info.id);
         if let Some(alien) = state.and_then(|state| state.aliens.get(home)) {
             let alien = alien.0.lock(|| backend.relax());
             self.drain_alien(&alien, home);

@@ -1,4 +1,4 @@
-//! SLUB of Linux 2.6.28. See the [crate].
+//! SLUB of Linux 2.6.28: state, fast paths and the design for slabs.
 
 #![allow(unsafe_code, reason = "the contract with slabs")]
 
@@ -10,16 +10,14 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::slqb::Pins;
+use crate::slab_designs::{CacheStates, Pins, by_slow_path, bytes_for_link};
 use brickyard_slab::design::{BackendOf, CacheInfo, Footprint, Inside, Whereabouts};
 use brickyard_slab::geometry::{Geometry, ShapeError};
 use brickyard_slab::{
-    CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, FreeFault, PageSource, Rows,
-    SlabDesign, SlabPlan, counts,
+    CacheId, CacheNumbers, CacheSpec, Caller, Everywhere, FreeFault, PageSource, Rows, SlabDesign,
+    SlabPlan, counts,
 };
-use brickyard_sync::{
-    AtomicU64, GuardedU32, GuardedU64, Locked, Ordering, RawLock, TicketLock, place,
-};
+use brickyard_sync::{AtomicU64, GuardedU32, GuardedU64, Locked, Ordering, RawLock, TicketLock};
 use record::{HeldSlab, Links};
 use slow_path::SlowPath;
 
@@ -29,11 +27,7 @@ use crate::slab_slub::slab_list::SlabChain;
 /// cache for each CPU and each node.
 #[derive(Debug)]
 pub struct Slub2008<'m, S, L, K = TicketLock> {
-    /// Indexed by CPU, then cache.
-    cpus: &'m [CpuState],
-    /// Indexed by node, then cache.
-    nodes: &'m [NodeState<K>],
-    caches: usize,
+    states: CacheStates<'m, CpuState, NodeState<K>>,
     over: PhantomData<fn() -> (S, L)>,
 }
 
@@ -131,25 +125,6 @@ impl<K: RawLock> NodeState<K> {
     }
 }
 
-impl<'m, S, L, K> Slub2008<'m, S, L, K> {
-    #[inline(always)]
-    fn cpu(&self, cpu: usize, cache: CacheId) -> Option<&'m CpuState> {
-        debug_assert!(usize::from(cache) < self.caches);
-        self.cpus
-            .get(cpu.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    fn node(&self, node: usize, cache: CacheId) -> Option<&'m NodeState<K>> {
-        self.nodes
-            .get(node.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    /// Returns how many CPUs have a slab of their own.
-    fn planned(&self) -> usize {
-        self.cpus.len() / self.caches
-    }
-}
-
 // SAFETY: an object popped from a chain or a slab is in neither from then on, and was put there by
 // the caller that freed it. `slab-under-its-lock`: pages go back when all objects are in their slab
 // and it is neither frozen nor on a list; `look` holds its lock. `open` resets all CPUs' parts of a
@@ -162,34 +137,21 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
 
     const NAME: &'static str = "slub-2008";
 
-    const FOOTPRINT: Footprint = Footprint {
-        cpu: size_of::<CpuState>(),
-        node: size_of::<NodeState<K>>(),
-        row: [0; 2],
-        align: align_of::<CpuState>() + align_of::<NodeState<K>>(),
-    };
+    const FOOTPRINT: Footprint = CacheStates::<'m, CpuState, NodeState<K>>::FOOTPRINT;
 
     fn new(
         plan: &SlabPlan,
         _: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
-        let caches = plan.numbers();
-        let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::default)?;
-        let (nodes, _) = place(rest, plan.nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
-            cpus,
-            nodes,
-            caches,
+            states: CacheStates::new(plan, memory, CpuState::default, NodeState::new)?,
             over: PhantomData,
         })
     }
 
-    /// Returns the bytes of a word for the link, where it may not be stored in the object.
     fn tail_of(spec: &CacheSpec) -> usize {
-        let small = spec.size < size_of::<u64>() && !spec.checks.is_empty();
-        let behind = spec.constructor.is_some() || spec.checks.has(Checks::POISON) || small;
-        if behind { size_of::<u64>() } else { 0 }
+        bytes_for_link(spec)
     }
 
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
@@ -198,24 +160,20 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
 
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
         let _inside = backend.inside::<Everywhere>();
-        for state in (0..self.planned()).filter_map(|cpu| self.cpu(cpu, info.id)) {
+        for state in self.states.each_cpu(info.id) {
             state.begin(Links::of(info));
         }
-        for state in (0..backend.nodes()).filter_map(|node| self.node(node, info.id)) {
+        for state in self.states.each_node(info.id) {
             // Relaxed: nobody uses the cache yet.
             state.slabs_new.store(0, Ordering::Relaxed);
             state.slabs_gone.store(0, Ordering::Relaxed);
         }
     }
 
-    fn handle(&self, cache: CacheId) -> usize {
-        usize::from(cache)
-    }
-
     #[inline(always)]
     fn hit<C: Caller>(&self, backend: &BackendOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
         let inside = backend.inside::<C>();
-        let object = self.cpu(inside.cpu, handle as CacheId)?.pop()?;
+        let object = self.states.cpu(inside.cpu, handle as CacheId)?.pop()?;
         Some(backend.pointer(object))
     }
 
@@ -236,7 +194,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         };
         let address = object.as_ptr().expose_provenance();
         let inside = backend.inside::<C>();
-        let Some(state) = self.cpu(inside.cpu, cache) else {
+        let Some(state) = self.states.cpu(inside.cpu, cache) else {
             return false;
         };
         if state.slab() != Some(head) || state.first() == address {
@@ -246,52 +204,20 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         true
     }
 
-    fn miss<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run(self, backend, info, |path| path.alloc::<C>(None))
-    }
-
-    fn miss_on<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        node: usize,
-    ) -> Option<NonNull<u8>> {
-        SlowPath::run(self, backend, info, |path| path.alloc::<C>(Some(node)))
-    }
-
-    unsafe fn overflow<C: Caller>(
-        &self,
-        backend: &BackendOf<'m, Self>,
-        info: &CacheInfo,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        SlowPath::run(self, backend, info, |path| path.free::<C>(object))
-    }
+    by_slow_path!(SlowPath::run);
 
     /// Does nothing: SLUB has no periodic work.
     fn trim<C: Caller>(&self, _: &BackendOf<'m, Self>, _: &CacheInfo) {}
 
-    fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run(self, backend, info, SlowPath::drain::<C>);
-    }
-
-    fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        SlowPath::run(self, backend, info, SlowPath::shrink::<C>);
-    }
-
     /// Looks at the pages of the source until it has seen all slabs: what is out of a slab is
     /// counted in the slab alone.
     fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers) {
-        for state in (0..self.planned()).filter_map(|cpu| self.cpu(cpu, info.id)) {
+        for state in self.states.each_cpu(info.id) {
             // Other CPUs' counts, as of this moment.
             numbers.queued += u64::from(state.count.get());
             state.counts.add_to(numbers);
         }
-        for state in (0..backend.nodes()).filter_map(|node| self.node(node, info.id)) {
+        for state in self.states.each_node(info.id) {
             let _inside = Inside::new::<Everywhere>(&backend.local);
             let partial = state.partial.lock(|| backend.relax());
             numbers.partial_slabs += u64::from(partial.count());

@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use crate::slqb::Pins;
+use crate::slab_designs::Pins;
 use brickyard_slab::design::{Backend, CacheInfo, Gone};
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
@@ -49,12 +49,12 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     /// Returns the CPU's state. Checked caches are used without: the record of which objects are
     /// free is then in the slabs alone.
     fn cpu(&self, cpu: usize) -> Option<&'a CpuState> {
-        let state = self.slub.cpu(cpu, self.info.id);
+        let state = self.slub.states.cpu(cpu, self.info.id);
         state.filter(|_| !self.info.is_checked())
     }
 
     fn node_of(&self, head: usize) -> Option<&'m NodeState<K>> {
-        self.slub.node(self.home(head), self.info.id)
+        self.slub.states.node(self.home(head), self.info.id)
     }
 
     /// Returns the node that a page belongs to.
@@ -147,7 +147,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     /// Takes a partial slab off a node's list, if there are more than `least`, and locks it.
     fn next_partial(&self, node: usize, least: u32) -> Option<HeldSlab<'m>> {
         let pages = &self.backend.pages;
-        let state = self.slub.node(node, self.info.id)?;
+        let state = self.slub.states.node(node, self.info.id)?;
         let partial = self.partial(state);
         if partial.count() <= least {
             return None;
@@ -342,7 +342,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     fn shrink_node<C: Caller>(&mut self, node: usize) -> bool {
         let pages = &self.backend.pages;
         let _inside = self.backend.inside::<C>();
-        let Some(state) = self.slub.node(node, self.info.id) else {
+        let Some(state) = self.slub.states.node(node, self.info.id) else {
             return true;
         };
         let partial = self.partial(state);

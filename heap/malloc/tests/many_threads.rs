@@ -1,7 +1,7 @@
 //! The library among many threads: thousands at once, with a row a CPU and with a row a thread, and
 //! forks while threads come and go.
 //!
-//! The program is `crowd.c`, compiled here by the machine's C compiler; where there is none, the
+//! The program is `many_threads.c`, compiled here by the machine's C compiler; where there is none, the
 //! tests say so and are skipped.
 
 #![cfg(all(
@@ -22,7 +22,8 @@ use support::{compiled_by, library};
 #[track_caller]
 fn runs(words: &[&str], rows: &str) -> Option<String> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| compiled_by("CC", "crowd.c", "crowd", &[], &[]));
+    let program =
+        PROGRAM.get_or_init(|| compiled_by("CC", "many_threads.c", "many_threads", &[], &[]));
     let mut command = Command::new(program.as_deref()?);
     let command = command.args(words).env("LD_PRELOAD", library());
     // What is measured is what is cached: with huge pages memory counts that was never touched.

@@ -1,7 +1,7 @@
 //! The library as it is when it is built hardened: its `memcpy` and `memmove` copy as they should,
 //! and end the program where memory is not in use, or too short.
 //!
-//! It is built here, in a directory of its own. The program is `copies.c`, compiled by the
+//! It is built here, in a directory of its own. The program is `memcpy.c`, compiled by the
 //! machine's C compiler; where there is none, the test says so and is skipped.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -40,7 +40,7 @@ fn hardened_library() -> PathBuf {
 #[ignore = "slow: .ci/jobs/slow runs it"]
 fn copies_stay_within_memory_in_use() {
     let options = ["-fno-builtin", "-U_FORTIFY_SOURCE", "-Wno-nonnull"];
-    let Some(program) = compiled_by("CC", "copies.c", "copies", &options, &[]) else {
+    let Some(program) = compiled_by("CC", "memcpy.c", "memcpy", &options, &[]) else {
         return;
     };
     let library = hardened_library();

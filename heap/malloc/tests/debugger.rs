@@ -1,7 +1,7 @@
 //! A debugger steps through the library: each step interrupts a restartable sequence, and all the
 //! same a request ends after a few thousand of them.
 //!
-//! The program is `step.c`, compiled here by the machine's C compiler. Where there is none, or no
+//! The program is `debugger.c`, compiled here by the machine's C compiler. Where there is none, or no
 //! process may be traced, the tests say so and are skipped.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -19,7 +19,7 @@ use support::{compiled_by, library};
 /// Runs the program to its first stop, and steps to its second. Returns the number of steps, which
 /// is `most` if it does not come so far; `None` where nothing can be traced.
 fn steps(words: &[&str], rows: &str, most: u64) -> Option<u64> {
-    let program = compiled_by("CC", "step.c", "step", &["-g"], &[])?;
+    let program = compiled_by("CC", "debugger.c", "debugger", &["-g"], &[])?;
     let mut command = Command::new(program);
     command.args(words).env("LD_PRELOAD", library());
     command.env("BRICKYARD_ROWS", rows);
@@ -93,7 +93,7 @@ fn memory_goes_back_however_often_that_is_interrupted() {
 
 #[test]
 fn a_debugger_gets_past_a_request() {
-    let Some(program) = compiled_by("CC", "step.c", "step-debugged", &["-g"], &[]) else {
+    let Some(program) = compiled_by("CC", "debugger.c", "debugged", &["-g"], &[]) else {
         return;
     };
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("step.gdb");
