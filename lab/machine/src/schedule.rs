@@ -1,9 +1,9 @@
 //! The scheduler: a run queue per CPU, idle CPUs that steal from the longest one, time slices.
 //!
-//! By the rules of the papers' kernels, a task that wakes goes to the CPU it ran on, if that is idle,
-//! else to an idle one, else into the shortest queue. A task in the kernel is not preempted; one
-//! that computes is, when its slice ends, or at once for a remote call by another CPU. Where time
-//! is random, a task may also be preempted at any access unless it is pinned or has interrupts
+//! By the rules of the papers' kernels, a task that wakes goes to the CPU it ran on, if that is
+//! idle, else to an idle one, else into the shortest queue. A task in the kernel is not preempted;
+//! one that computes is, when its slice ends, or at once for a remote call by another CPU. Where
+//! time is random, a task may also be preempted at any access unless it is pinned or has interrupts
 //! masked, and may move to any CPU.
 
 use core::cmp::Reverse;

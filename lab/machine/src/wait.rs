@@ -1,7 +1,7 @@
 //! Wait queues: tasks sleep until another task or an interrupt makes a condition true.
 //!
-//! The order is a kernel's: join the queue, then check the condition, then sleep. A task that checks before
-//! it joins the queue can miss its wakeup.
+//! A kernel's order: join the queue, then check the condition, then sleep. A task that checks
+//! before it joins the queue can miss its wakeup.
 
 use core::cell::RefCell;
 

@@ -6,11 +6,11 @@
 //! drain, the cycles that it costs the others (they do the same work on a second machine without
 //! drains), and how long their allocations take at the worst.
 //!
-//! - Per-CPU lists are drained by an interrupt to each CPU that holds pages ([`current::run_on`]). The
-//!   library asks one CPU after the other, where Linux interrupts all and waits for the last; so
-//!   the duration of a drain is larger than Linux's, and what it costs the others is the same. On
-//!   this machine such a call costs two task switches besides its work, where an interrupt's entry
-//!   and exit cost less.
+//! - Per-CPU lists are drained by an interrupt to each CPU that holds pages ([`current::run_on`]).
+//!   The library asks one CPU after the other, where Linux interrupts all and waits for the last;
+//!   so the duration of a drain is larger than Linux's, and what it costs the others is the same.
+//!   On this machine such a call costs two task switches besides its work, where an interrupt's
+//!   entry and exit cost less.
 //! - Magazines are drained under their locks, and the zone's.
 //! - The default design does as per-CPU lists with exclusive slots, or, where a CPU lends its slot
 //!   ([`Slots::Shared`]), empties it from where the caller runs: it interrupts no CPU.

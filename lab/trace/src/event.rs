@@ -135,8 +135,8 @@ named! {
         CompactionDefers => "compaction-defers",
         /// Compaction of a zone is no longer put off.
         CompactionResumes => "compaction-resumes",
-        /// Free frames were taken from the free lists to move pages to, without a scan. The order is
-        /// 0, and the range is where such frames would have been best.
+        /// Free frames were taken from the free lists to move pages to, without a scan. The order
+        /// is 0, and the range is where such frames would have been best.
         TargetsPicked => "targets-picked",
         /// A task asks for kcompactd. The order is the one asked for.
         KcompactdCalled => "kcompactd-called",

@@ -1,9 +1,9 @@
 //! The experiment of 2007 on a simulated multiprocessor: how long the zone lock is held in a bulk
 //! operation, what kind of lock it is, and whether it has its own cache line.
 //!
-//! A [`LocksCase`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with
-//! one seed. Tasks allocate and free the pages of recorded commands ([`tasks`](crate::tasks)), and
-//! compute in between. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU
+//! A [`LocksCase`] is a run: a workload on so many CPUs, under one lock and policy ([`Column`]),
+//! with one seed. Tasks allocate and free the pages of recorded commands ([`tasks`](crate::tasks)),
+//! and compute in between. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU
 //! lists.
 //!
 //! **What is in the model**: each access of the allocator to shared memory, with caches and

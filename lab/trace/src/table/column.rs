@@ -22,9 +22,9 @@ pub struct RowGroup<'a> {
 /// A column.
 pub struct Column<T: DataType> {
     name: &'static str,
-    /// `None` if by the file's own statistics no row has a value, as with the columns of page states
-    /// in a row group of events: nothing needs to be read. If the statistics are wrong, a required
-    /// value will be found missing.
+    /// `None` if by the file's own statistics no row has a value, as with the columns of page
+    /// states in a row group of events: nothing needs to be read. If the statistics are wrong, a
+    /// required value will be found missing.
     pages: Option<Box<ColumnReaderImpl<T>>>,
     /// Rows that remain, as the row group declares them.
     left: usize,
@@ -146,8 +146,8 @@ impl<T: DataType> Column<T> {
 /// Declares the columns of a table, each with the Parquet type of its values, and a row of them. A
 /// column that older files lack has `newer` behind its type.
 ///
-/// The columns have `open`, which opens all of a row group, `fill`, which reads the next rows of each
-/// and returns how many there were, and `row`, which must be called once for each, in order.
+/// The columns have `open`, which opens all of a row group, `fill`, which reads the next rows of
+/// each and returns how many there were, and `row`, which must be called once for each, in order.
 #[macro_export]
 macro_rules! columns {
     ($(#[$about:meta])+ $columns:ident of $row:ident {
