@@ -15,7 +15,7 @@
 // Allowed, file by file, where memory is accessed, and registers of the processor.
 #![deny(unsafe_code)]
 
-#[cfg(feature = "command")]
+#[cfg(feature = "amount")]
 pub mod amount;
 pub mod callgrind;
 pub mod choice;
