@@ -31,8 +31,12 @@ const MOVED: &[(&[&str], &str)] = &[
 /// Returns what to type instead of a command line that begins with an old name.
 pub(crate) fn instead(words: &[String]) -> Option<String> {
     // Whoever asks for help on an old name is told too.
-    let words = match words.first().map(String::as_str) {
-        Some("help") => &words[1..],
+    let words = match words {
+        // What these were is a part of help now, under the same name.
+        [help, topic, ..] if help == "help" && matches!(topic.as_str(), "man" | "completions") => {
+            return None;
+        }
+        [help, asked @ ..] if help == "help" => asked,
         _ => words,
     };
     let begins = |old: &[&str]| words.iter().zip(old).filter(|(a, b)| a == b).count() == old.len();
