@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::synthetic::{BLOCK, Block, SyntheticHost};
 use brickyard::Order;
 use brickyard_host::forecast::{self, Forecasts, Way};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::pinned::Pinned;
 use brickyard_trace::PageUse;
-use crate::synthetic::{BLOCK, Block, SyntheticHost};
 
 /// Makes a host of these blocks, of which `missing` are not managed yet.
 fn look(name: &str, blocks: &[Block], missing: usize) -> Look {

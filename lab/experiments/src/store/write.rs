@@ -184,7 +184,6 @@ fn write_table(
 mod tests {
     use std::fs::File;
 
-
     use super::*;
     use crate::raw::{Method, testing};
     use crate::store::read_rows;
