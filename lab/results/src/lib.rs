@@ -69,6 +69,6 @@ pub use statistics::{
     BOOTSTRAP_LEAST, Distribution, EXACT_SMALLER_MAX, INTERVAL_DEVIATIONS, Interval,
     IntervalMethod, MedianInterval, NotFinite, RankSum, RatioInterval, Runs, SIGNIFICANT_P,
     SignedRank, Student, Summary, bootstrap_each, bootstrap_paired_ratio, bootstrap_ratio,
-    difference95, holm, ratio_interval, smallest_p, smallest_rank_sum_p,
+    difference95, holm, ratio_interval, smallest_p,
 };
 pub use table::{Deviation, TableOptions, fixed, plain_label};

@@ -45,17 +45,26 @@ impl LockKind {
     }
 
     /// Runs `work`, in which this is the kind of all [`ChosenLock`]s of this thread of the host.
+    ///
+    /// # Panics
+    /// Within another `work`: the locks of that would change their kind.
     pub(crate) fn during<R>(self, work: impl FnOnce() -> R) -> R {
-        let outer = CHOSEN.replace(self);
-        let result = work();
-        CHOSEN.set(outer);
-        result
+        struct Chosen;
+        impl Drop for Chosen {
+            fn drop(&mut self) {
+                CHOSEN.set(None);
+            }
+        }
+        let outer = CHOSEN.replace(Some(self));
+        assert!(outer.is_none(), "one machine at a time on a thread");
+        let _until_the_end = Chosen;
+        work()
     }
 }
 
 thread_local! {
     // A machine runs on one thread of the host.
-    static CHOSEN: Cell<LockKind> = const { Cell::new(LockKind::TICKET) };
+    static CHOSEN: Cell<Option<LockKind>> = const { Cell::new(None) };
 }
 
 /// The calls of a lock, of any type.
@@ -92,13 +101,17 @@ impl<L: Contended> Calls for L {
     }
 }
 
-/// A lock of the kind that was chosen for the allocator that it is in.
+/// A lock of the kind that was chosen for the allocator that it is in. Each call panics outside of
+/// that allocator's machine.
 #[derive(Debug)]
 pub struct ChosenLock(Words);
 
 impl ChosenLock {
     fn calls(&self) -> &dyn Calls {
-        CHOSEN.get().0(&self.0)
+        let kind = CHOSEN
+            .get()
+            .unwrap_or_else(|| panic!("a lock outside of its machine"));
+        kind.0(&self.0)
     }
 }
 

@@ -30,6 +30,7 @@ struct Record<'a> {
     test: &'a str,
     p: Option<f64>,
     p_holm: Option<f64>,
+    p_rank_sum: Option<f64>,
     significant: bool,
     verdict: &'a str,
 }
@@ -61,11 +62,12 @@ impl<'a> Record<'a> {
             kind: judged.pair.kind,
             test: match judged.test {
                 Some((test, _)) => test.by,
-                None if judged.pair.is_exact() => "exact",
+                None if judged.is_exact() => "exact",
                 None => "none",
             },
             p: judged.test.map(|(test, _)| test.p),
             p_holm: judged.test.map(|(_, p_holm)| p_holm),
+            p_rank_sum: judged.p_rank_sum(),
             significant: judged.significant,
             verdict: judged.verdict.name(),
         }

@@ -103,7 +103,7 @@ fn line(row: &Judged<'_>, statistics: bool) -> Vec<String> {
         }));
         line.push(match row.test {
             Some((_, p_holm)) => chance(p_holm),
-            None if row.pair.is_exact() => "exact".into(),
+            None if row.is_exact() => "exact".into(),
             None => nothing(),
         });
     }
@@ -121,7 +121,7 @@ fn legend(comparison: &Judgements<'_>, statistics: bool) -> Vec<String> {
     let mut legend = vec![
         format!("{}: {}.", counted(rows, "row", "rows"), counts.join(", ")),
         format!(
-            "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by the rank-sum test, or with fewer samples than it needs by Welch's, p < {} after Holm's correction for {} tests.",
+            "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < {} after Holm's correction for {} tests.",
             rules.alpha, comparison.tests
         ),
         format!(

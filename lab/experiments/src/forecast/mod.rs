@@ -10,7 +10,7 @@ use brickyard_host::look::{Depth, Look};
 use brickyard_host::trial::pool::Pool;
 use brickyard_host::trial::states::{self, State};
 use brickyard_host::trial::{TrialError, help};
-use brickyard_results::Metric;
+use brickyard_results::{Better, Metric};
 use brickyard_run::interrupt;
 use brickyard_run::memory::available;
 
@@ -63,7 +63,7 @@ const WAYS: [(&str, Way); 3] = [
     ("dropped", Way::Dropped),
 ];
 
-const BLOCKS: Metric<'static> = Metric::higher("huge pages", "pages");
+const BLOCKS: Metric<'static> = Metric::new("huge pages", "pages", Better::Neither);
 
 /// A state, and a way to huge pages from there.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +139,7 @@ impl Trial {
         let host = Host::here();
         let order = Look::at(&host, Depth::Lists, || 0, |_, _| {})?.huge_order;
         let _held = self.state(&host, order, context)?;
+        going_on(context)?;
         let look = Look::at(&host, Depth::Everything, || 0, |_, _| {})?;
         let forecasts = Forecasts::new(&look, order, &host.pinned());
         let forecasts = forecasts.with_context(|| {
@@ -175,6 +176,7 @@ impl Trial {
         order: Order,
         context: &mut Context<'_>,
     ) -> anyhow::Result<states::HeldMemory> {
+        going_on(context)?;
         let look = Look::at(host, Depth::Lists, || 0, |_, _| {})?;
         let bytes = u64::from(look.frame_bytes) << order.get();
         if bytes != states::LEAST as u64 {

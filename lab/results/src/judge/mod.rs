@@ -16,8 +16,7 @@ mod runs;
 
 use crate::Better;
 use crate::statistics::{
-    Interval, RankSum, RatioInterval, Runs, SignedRank, Student, Summary, ratio_interval,
-    smallest_p, smallest_rank_sum_p,
+    Interval, RatioInterval, Runs, SignedRank, Student, Summary, ratio_interval, smallest_p,
 };
 
 pub use pair::{Chosen, Matched, Pair, common_runs, row_name};
@@ -113,8 +112,9 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns the test that fits the samples: a rank test, if with so many samples it can reach
-    /// `level`, else Student's. `None` of exact sides, and of too few samples.
+    /// Returns the test that fits the samples: of pairs the signed-rank test, if with so many of them
+    /// it can reach `level`, else Student's of the differences; of independent samples Welch's. `None`
+    /// of exact sides, and of too few samples.
     #[must_use]
     pub fn test(&self, level: f64) -> Option<Test> {
         let (now, before) = (self.now, self.before);
@@ -127,9 +127,6 @@ impl Sides<'_> {
                 SignedRank::of(before, now).map(|test| by("signed-rank", test.p))
             }
             Runs::Paired => Student::of_pairs(now, before).map(|test| by("paired-t", test.p)),
-            Runs::Independent if smallest_rank_sum_p(now.len(), before.len()) < level => {
-                RankSum::of(now, before).map(|test| by("rank-sum", test.p))
-            }
             Runs::Independent => Student::of_sides(now, before).map(|test| by("welch", test.p)),
         }
     }
@@ -195,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_test_is_taken_if_it_can_reach_the_level() {
+    fn the_signed_rank_test_is_taken_if_it_can_reach_the_level() {
         let (now, before) = (
             [1.0, 2.0, 3.0, 4.0, 5.5, 6.5],
             [7.0, 8.0, 9.0, 11.0, 10.0, 12.0],
@@ -210,9 +207,7 @@ mod tests {
         assert_eq!(by(6, Runs::Paired, 0.05), Some("signed-rank"));
         assert_eq!(by(6, Runs::Paired, 0.01), Some("paired-t"));
         assert_eq!(by(5, Runs::Paired, 0.05), Some("paired-t"));
-        assert_eq!(by(4, Runs::Independent, 0.05), Some("rank-sum"));
-        assert_eq!(by(4, Runs::Independent, 0.01), Some("welch"));
-        assert_eq!(by(3, Runs::Independent, 0.05), Some("welch"));
+        assert_eq!(by(6, Runs::Independent, 0.05), Some("welch"));
         assert_eq!(by(1, Runs::Independent, 0.05), None);
     }
 }

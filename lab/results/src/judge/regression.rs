@@ -11,9 +11,11 @@
 
 use core::fmt;
 
+use super::Test;
 use super::pair::Pair;
-use super::{Sides, Test};
-use crate::statistics::{Interval, RatioInterval, holm};
+use crate::statistics::{
+    Interval, RankSum, RatioInterval, Student, difference95, holm, ratio_interval,
+};
 use crate::{Better, Gmean, SampleKind, gain_percent};
 
 /// Exact values that differ by at most this, relative to the larger, are the same: rounding on
@@ -98,8 +100,6 @@ pub struct Judged<'a> {
     pub gain_percent: Option<f64>,
     /// The 95 % interval of the gain of a row that is not exact.
     pub gain_interval: Option<Interval>,
-    // That of the ratio, above 1 is better.
-    interval: Option<RatioInterval>,
     /// The test, and its p after Holm's correction. `None` of exact rows and of too few samples.
     pub test: Option<(Test, f64)>,
     /// Whether the sides differ.
@@ -123,25 +123,29 @@ pub struct Judgements<'a> {
 }
 
 impl Judged<'_> {
-    /// Returns the 95 % interval of B / A; of an exact row that over the pairs, which takes part in
-    /// no verdict and is computed here.
+    /// Returns the 95 % interval of B / A, which takes part in no verdict; of an exact row that over
+    /// the pairs. Costs as much as [`ratio_interval`].
     #[must_use]
     pub fn ratio(&self) -> Option<RatioInterval> {
-        let varying = Sides {
-            is_exact: false,
-            ..self.pair.sides()
-        };
-        let found = match self.pair.is_exact() {
-            true => varying.difference().interval,
-            false => self.interval,
-        }?;
-        Some(match self.pair.better() {
-            Better::Lower => RatioInterval {
-                ends: found.ends.map(f64::recip),
-                ..found
-            },
-            Better::Higher | Better::Neither => found,
-        })
+        let sides = self.pair.sides();
+        ratio_interval(sides.now, sides.before, sides.runs)
+    }
+
+    /// Returns true if any difference of the sides counts: both have samples, and there is nothing to
+    /// test.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        let sides = self.pair.sides();
+        sides.is_exact && !sides.now.is_empty() && !sides.before.is_empty()
+    }
+
+    /// Returns p of the rank-sum test of a row that Welch's test was made of: a second opinion where
+    /// there are outliers. It takes part in no verdict.
+    #[must_use]
+    pub fn p_rank_sum(&self) -> Option<f64> {
+        self.test.filter(|(test, _)| test.by == "welch")?;
+        let sides = self.pair.sides();
+        RankSum::of(sides.now, sides.before).map(|test| test.p)
     }
 }
 
@@ -177,10 +181,7 @@ impl Rules {
 
     /// Tests each pair, and corrects p for all that can be tested.
     fn tests(&self, pairs: &[Pair]) -> Vec<Option<(Test, f64)>> {
-        // What a rank test must be able to reach, to be of use after the correction.
-        let varying = pairs.iter().filter(|pair| test(pair, 1.0).is_some());
-        let level = self.alpha / varying.count().max(1) as f64;
-        let tests: Vec<_> = pairs.iter().map(|pair| test(pair, level)).collect();
+        let tests: Vec<_> = pairs.iter().map(test).collect();
         let p = tests
             .iter()
             .map(|test| test.map_or(f64::NAN, |test| test.p));
@@ -200,8 +201,7 @@ impl Rules {
             None => sides.is_exact && has_changed(pair),
         };
         let gain_percent = pair.means().and_then(|(a, b)| gain(pair.better(), b, a));
-        let interval = sides.difference().interval;
-        let gain_interval = interval.and_then(|found| gains(pair.better(), found.ends));
+        let gain_interval = gain_interval(pair);
         let worst = match sides.is_exact {
             true => gain_percent,
             false => gain_interval.map(|gain| gain.low),
@@ -220,7 +220,6 @@ impl Rules {
             pair,
             gain_percent,
             gain_interval,
-            interval,
             test,
             significant,
             verdict,
@@ -245,14 +244,24 @@ impl Rules {
     }
 }
 
-/// Returns the test of a pair. Where no sample varies the clock is too coarse to show scatter: p is
-/// 0 if the means differ, and 1 if they do not.
-fn test(pair: &Pair, level: f64) -> Option<Test> {
-    if !pair.is_exact() && pair.does_not_vary() {
+/// Returns the test of a pair: Welch's, of the means that the verdict is about. (A rank test is of
+/// something else: one sample far away can put the mean on one side and the ranks on the other.)
+/// Where no sample varies the clock is too coarse to show scatter: p is 0 if the means differ, and 1
+/// if they do not.
+fn test(pair: &Pair) -> Option<Test> {
+    if pair.is_exact() {
+        return None;
+    }
+    if pair.does_not_vary() {
         let p = if has_changed(pair) { 0.0 } else { 1.0 };
         return Some(Test { by: "constant", p });
     }
-    pair.sides().test(level)
+    let sides = pair.sides();
+    let found = Student::of_sides(sides.now, sides.before)?;
+    Some(Test {
+        by: "welch",
+        p: found.p,
+    })
 }
 
 /// Returns true if samples differ, run by run if both sides have the same runs.
@@ -273,12 +282,75 @@ fn gain(better: Better, now: f64, base: f64) -> Option<f64> {
     (gain.is_finite() && (base != 0.0 || now == 0.0)).then_some(gain)
 }
 
-/// Returns an interval of ratios, above 1 is better, as gains.
-fn gains(better: Better, ratio: Interval) -> Option<Interval> {
-    let gain = match better {
-        Better::Higher => |ratio: f64| 100.0 * (ratio - 1.0),
-        Better::Lower => |ratio: f64| 100.0 * (1.0 - ratio.recip()),
-        Better::Neither => return None,
+/// Returns the 95 % interval of the difference of the means as gains: the worst, and the best.
+fn gain_interval(pair: &Pair) -> Option<Interval> {
+    if pair.is_exact() {
+        return None;
+    }
+    let (a, b) = pair.means()?;
+    let by = match pair.does_not_vary() {
+        true => Interval::point(b - a),
+        false => difference95(pair.b.samples(), pair.a.samples())?,
     };
-    Some(ratio.map(gain))
+    let gain = |by: f64| gain(pair.better(), a + by, a);
+    let (one, other) = (gain(by.low)?, gain(by.high)?);
+    Some(Interval {
+        low: one.min(other),
+        high: one.max(other),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metric;
+    use crate::Row;
+
+    const RULES: Rules = Rules {
+        alpha: 0.05,
+        threshold_percent: 2.0,
+        timed: Timed::Rounds {
+            threshold_percent: 100.0,
+        },
+    };
+
+    fn timed(name: &str, a: &[f64], b: &[f64]) -> Pair {
+        let row = |samples: &[f64]| {
+            let metric = Metric::lower("time", "ns");
+            Row::new("x", name, metric, samples.to_vec()).unwrap()
+        };
+        Pair {
+            name: name.to_owned(),
+            a: row(a),
+            b: row(b),
+            kind: Some(SampleKind::Timed),
+            of: [a.len(), b.len()],
+        }
+    }
+
+    fn verdicts(pairs: &[Pair]) -> Vec<Verdict> {
+        let judged = RULES.compare(pairs, || {});
+        judged.rows.iter().map(|row| row.verdict).collect()
+    }
+
+    /// One round far away decides the means, all others the ranks.
+    #[test]
+    fn a_difference_of_the_ranks_proves_none_of_the_means() {
+        let a = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 500.0];
+        let b = [11.0, 11.1, 11.2, 11.3, 11.4, 11.5, 11.6, 11.7];
+        let pairs = [timed("forth", &a, &b), timed("back", &b, &a)];
+        assert_eq!(verdicts(&pairs), [Verdict::Unclear; 2]);
+    }
+
+    /// With many rows a loss must still be found, and more rows never prove more.
+    #[test]
+    fn other_rows_prove_nothing_and_hide_no_great_loss() {
+        let base: Vec<f64> = (0..10).map(|i| 100.0 + f64::from(i * 7 % 10)).collect();
+        let slow: Vec<f64> = base.iter().map(|x| 5.0 * x).collect();
+        let mut pairs = vec![timed("slow", &base, &slow)];
+        pairs.extend((0..400).map(|i| timed(&format!("alike {i}"), &base, &base[1..])));
+        assert_eq!(verdicts(&pairs)[0], Verdict::Worse);
+        let p = |pairs: &[Pair]| RULES.compare(pairs, || {}).rows[0].test.unwrap().1;
+        assert!(p(&pairs[..1]) < p(&pairs[..2]) && p(&pairs[..2]) < p(&pairs));
+    }
 }

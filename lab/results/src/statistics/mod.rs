@@ -24,7 +24,7 @@ mod summary;
 pub use bootstrap::{bootstrap_each, bootstrap_paired_ratio, bootstrap_ratio};
 pub use holm::holm;
 pub use median::MedianInterval;
-pub use rank_sum::{EXACT_SMALLER_MAX, RankSum, smallest_rank_sum_p};
+pub use rank_sum::{EXACT_SMALLER_MAX, RankSum};
 pub use ratio_interval::{BOOTSTRAP_LEAST, IntervalMethod, RatioInterval, Runs, ratio_interval};
 pub use signed_rank::{SignedRank, smallest_p};
 pub use student::{Student, difference95};

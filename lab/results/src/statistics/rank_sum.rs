@@ -67,14 +67,6 @@ impl RankSum {
     }
 }
 
-/// Returns the least p that so many samples of both sides can have, if no two are equal.
-#[must_use]
-pub fn smallest_rank_sum_p(one: usize, other: usize) -> f64 {
-    let few = one.min(other);
-    let orders = (1..=few).map(|i| (one.max(other) + i) as f64 / i as f64);
-    (2.0 / orders.product::<f64>()).min(1.0)
-}
-
 /// Counts that the test takes from the order of all samples.
 struct Ranked {
     /// Twice the U of the first side.
@@ -204,21 +196,6 @@ mod tests {
         assert_eq!(p, 1.0);
         let below = exact_p(EXACT_SMALLER_MAX, EXACT_LARGER_MAX, middle - 1);
         assert!(below <= 1.0 && below > 0.999);
-    }
-
-    #[test]
-    fn few_samples_cannot_be_significant() {
-        for (one, other, p) in [
-            (0, 9, 1.0),
-            (3, 3, 0.1),
-            (3, 4, 2.0 / 35.0),
-            (4, 4, 2.0 / 70.0),
-        ] {
-            assert!((smallest_rank_sum_p(one, other) - p).abs() < 1e-12);
-            assert!((smallest_rank_sum_p(other, one) - p).abs() < 1e-12);
-        }
-        let apart = RankSum::of(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap();
-        assert!((apart.p - smallest_rank_sum_p(3, 3)).abs() < 1e-12);
     }
 
     #[test]
