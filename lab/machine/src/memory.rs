@@ -61,9 +61,9 @@ struct Cpu {
 /// The caches and memory of a machine: what each access costs. Holds no contents.
 ///
 /// ```
-/// use brickyard_machine::{AccessKind, Memory, Profile};
+/// use brickyard_machine::{AccessKind, CacheSystem, Profile};
 ///
-/// let mut memory = Memory::new(Profile::by_name("xeon-x5355")?, 2, 1);
+/// let mut memory = CacheSystem::new(Profile::by_name("xeon-x5355")?, 2, 1);
 /// memory.grow(1);
 /// let first = memory.access(0, 0, AccessKind::Store, 0);
 /// assert!(first >= 293); // from memory
