@@ -395,6 +395,30 @@ fn a_closed_pipe_is_no_failure() {
     );
 }
 
+/// `timeout -s INT` sends its signal twice, at nearly the same time.
+#[test]
+fn two_signals_at_once_are_one_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = folder.path().join("counts.txt");
+    let child = Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args(["explore", "--seeds", "1000000", "--output"])
+        .arg(&counts)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for wait in [1500, 20] {
+        std::thread::sleep(core::time::Duration::from_millis(wait));
+        let id = child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &id]).status();
+        assert!(killed.unwrap().success());
+    }
+    let out = child.wait_with_output().unwrap();
+    let error = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{error}");
+    assert!(error.contains("interrupted after"), "{error}");
+    assert!(counts.exists());
+}
+
 #[test]
 fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_brickyard"))

@@ -2,8 +2,14 @@
 //! process at once, unless something of the host has to be put back first.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::time::Instant;
 
 use anyhow::Context as _;
+
+/// What comes so soon after the first Ctrl-C is the same request: `timeout` sends its signal to the
+/// process, and then to its group.
+const ONE_REQUEST: Duration = Duration::from_millis(200);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// True while the process has changed something of the host.
@@ -34,8 +40,10 @@ impl Drop for Holding {
 /// # Errors
 /// If the system refuses, or a handler is there already.
 pub fn watch() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
-        if ask() && !HOLDS.load(Ordering::Relaxed) {
+    let mut first = None;
+    ctrlc::set_handler(move || {
+        let is_another = first.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST;
+        if ask() && is_another && !HOLDS.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
     })

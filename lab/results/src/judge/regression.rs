@@ -14,7 +14,7 @@ use core::fmt;
 use super::Test;
 use super::pair::Pair;
 use crate::statistics::{
-    Interval, RankSum, RatioInterval, Student, difference95, holm, ratio_interval,
+    Interval, RankSum, RatioInterval, SIGNIFICANT_P, difference95, holm, ratio_interval,
 };
 use crate::{Better, Gmean, SampleKind, gain_percent};
 
@@ -244,24 +244,17 @@ impl Rules {
     }
 }
 
-/// Returns the test of a pair: Welch's, of the means that the verdict is about. (A rank test is of
-/// something else: one sample far away can put the mean on one side and the ranks on the other.)
-/// Where no sample varies the clock is too coarse to show scatter: p is 0 if the means differ, and 1
-/// if they do not.
+/// Returns the test of a pair: of the means, which the verdict is about. (A rank test is of something
+/// else: one sample far away can put the mean on one side and the ranks on the other.) Where no
+/// sample varies the clock is too coarse to show scatter: p is 0 if the means differ, and 1 if they
+/// do not.
 fn test(pair: &Pair) -> Option<Test> {
-    if pair.is_exact() {
-        return None;
-    }
-    if pair.does_not_vary() {
+    if !pair.is_exact() && pair.does_not_vary() {
         let p = if has_changed(pair) { 0.0 } else { 1.0 };
         return Some(Test { by: "constant", p });
     }
-    let sides = pair.sides();
-    let found = Student::of_sides(sides.now, sides.before)?;
-    Some(Test {
-        by: "welch",
-        p: found.p,
-    })
+    // Those of one row are in pairs only if they are exact, so this is Welch's at any level.
+    pair.sides().test(SIGNIFICANT_P)
 }
 
 /// Returns true if samples differ, run by run if both sides have the same runs.
