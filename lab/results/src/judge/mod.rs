@@ -1,8 +1,9 @@
 //! The one judge. The samples of two sides go in ([`Sides`]); their difference comes out, with its
 //! interval ([`Difference`]) and a test of it ([`Test`]), of which many are corrected together by
 //! [`holm`](crate::holm()). What may be said of a difference is then a question of where the interval
-//! lies: against a threshold in `brickyard compare` ([`Rules`]), against what a document published
-//! in `brickyard reproduce`, against a record with `--expect`.
+//! lies: against a threshold in `brickyard compare` ([`Rules`]; there that of the difference of the
+//! means, which samples of zero have too), against what a document published in `brickyard
+//! reproduce`, against a record with `--expect`.
 //!
 //! | file | what it holds |
 //! |---|---|
