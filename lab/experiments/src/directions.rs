@@ -67,14 +67,11 @@ impl Directions {
     pub fn answer(self) -> Option<Answer> {
         let all = self.all();
         let came_out = self.count(Outcome::SameDirection);
-        let opposite = self.number(Verdict::Opposite);
-        let did_not = opposite + self.number(Verdict::WithinNoise);
+        let did_not = self.number(Verdict::Opposite) + self.number(Verdict::NoEffect);
         if all == 0 {
             return (self.number(Verdict::NotTestable) > 0).then_some(Answer::NotTestable);
         }
-        Some(if came_out + opposite == 0 {
-            Answer::Undecided
-        } else if 4 * came_out >= 3 * all {
+        Some(if 4 * came_out >= 3 * all && came_out > 1 {
             Answer::Yes
         } else if 4 * did_not >= 3 * all {
             Answer::No
@@ -102,9 +99,16 @@ impl Directions {
         match outcome {
             Outcome::Any => self.all(),
             Outcome::Is(verdict) => self.number(verdict),
-            Outcome::SameDirection => self.number(Verdict::Same) + self.number(Verdict::OtherSize),
-            Outcome::Undecided => self.number(Verdict::Depends) + self.number(Verdict::NotSwept),
-            Outcome::SameCorrected => corrected(Verdict::Same) + corrected(Verdict::OtherSize),
+            Outcome::SameDirection => {
+                self.number(Verdict::Same) + self.number(Verdict::DirectionOnly)
+            }
+            Outcome::Undecided => self.sum(|verdict| {
+                matches!(
+                    verdict,
+                    Verdict::Undecided | Verdict::Depends | Verdict::NotSwept
+                )
+            }),
+            Outcome::SameCorrected => corrected(Verdict::Same) + corrected(Verdict::DirectionOnly),
             Outcome::OppositeCorrected => corrected(Verdict::Opposite),
         }
     }
@@ -126,7 +130,7 @@ pub enum Answer {
 }
 
 /// The rule of [`Directions::answer`], as it is printed in the report.
-pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged are the same here, whatever their size. \"No\": at least three quarters are opposite or within noise, and at least one is the same or opposite. \"Undecided\": none is the same or opposite, or more than half depend on assumptions. \"Partly\": all else.";
+pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged, and at least two, are the same here, whatever their size. \"No\": at least three quarters are opposite or have no effect. \"Undecided\": more than half are undecided or depend on assumptions. \"Partly\": all else.";
 
 impl Answer {
     /// All of them.
@@ -165,22 +169,28 @@ mod tests {
     #[test]
     fn the_answer_follows_from_the_counts() {
         for (counts, expected) in [
+            // Same, direction only, opposite, no effect, undecided, depends, not varied.
             (of([]), None),
-            (of([0, 0, 0, 0, 0, 0, 3]), None),
+            (of([0, 0, 0, 0, 0, 0, 0, 3]), None),
             (
-                of([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+                of([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
                 Some(Answer::NotTestable),
             ),
-            (of([2, 1, 1, 0, 0, 0]), Some(Answer::Yes)),
-            (of([2, 1, 1, 1, 0, 0]), Some(Answer::Partly)),
-            (of([1, 0, 1, 2, 0, 0]), Some(Answer::No)),
-            (of([1, 1, 1, 2, 0, 0]), Some(Answer::Partly)),
-            (of([0, 0, 0, 4, 0, 0]), Some(Answer::Undecided)),
-            (of([0, 0, 0, 0, 2, 2]), Some(Answer::Undecided)),
-            (of([1, 0, 0, 0, 1, 0]), Some(Answer::Partly)),
-            (of([1, 0, 0, 0, 1, 1]), Some(Answer::Undecided)),
-            (of([0, 1, 0, 0, 0, 0]), Some(Answer::Yes)),
-            (of([0, 0, 1, 0, 0, 0]), Some(Answer::No)),
+            (of([2, 1, 1, 0, 0, 0, 0]), Some(Answer::Yes)),
+            (of([2, 1, 1, 1, 0, 0, 0]), Some(Answer::Partly)),
+            (of([2, 1, 1, 0, 1, 0, 0]), Some(Answer::Partly)),
+            (of([1, 0, 1, 2, 0, 0, 0]), Some(Answer::No)),
+            (of([1, 1, 1, 2, 0, 0, 0]), Some(Answer::Partly)),
+            (of([0, 0, 0, 4, 0, 0, 0]), Some(Answer::No)),
+            (of([0, 0, 0, 0, 4, 0, 0]), Some(Answer::Undecided)),
+            (of([0, 0, 0, 0, 0, 2, 2]), Some(Answer::Undecided)),
+            (of([1, 0, 0, 0, 0, 1, 0]), Some(Answer::Partly)),
+            (of([1, 0, 0, 0, 1, 1, 0]), Some(Answer::Undecided)),
+            // A single direction is no yes.
+            (of([1, 0, 0, 0, 0, 0, 0]), Some(Answer::Partly)),
+            (of([0, 1, 0, 0, 0, 0, 0]), Some(Answer::Partly)),
+            (of([1, 1, 0, 0, 0, 0, 0]), Some(Answer::Yes)),
+            (of([0, 0, 1, 0, 0, 0, 0]), Some(Answer::No)),
         ] {
             assert_eq!(counts.answer(), expected, "{counts:?}");
         }
@@ -188,19 +198,19 @@ mod tests {
 
     #[test]
     fn sums_and_counts_leave_nothing_out() {
-        let mut one = of([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-        one.corrected = [1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut one = of([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        one.corrected = [1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(
             (one.all(), one.none_published(), one.beside()),
-            (21, 24, 45)
+            (28, 27, 50)
         );
         let two = one.and(one);
-        assert_eq!((two.all(), two.beside()), (42, 90));
+        assert_eq!((two.all(), two.beside()), (56, 100));
         for (outcome, count) in [
-            (Outcome::Any, 21),
+            (Outcome::Any, 28),
             (Outcome::Is(Verdict::Opposite), 3),
             (Outcome::SameDirection, 3),
-            (Outcome::Undecided, 11),
+            (Outcome::Undecided, 18),
             (Outcome::SameCorrected, 2),
             (Outcome::OppositeCorrected, 2),
         ] {

@@ -213,7 +213,7 @@ pub enum Outcome {
     Is(Verdict),
     /// The direction of the document, whatever the size.
     SameDirection,
-    /// It depends on an assumption, or on one that was not varied.
+    /// The samples cannot decide, or it depends on an assumption, or on one that was not varied.
     Undecided,
     /// The direction of the document, significant after the correction for many comparisons.
     SameCorrected,

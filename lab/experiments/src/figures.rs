@@ -161,6 +161,14 @@ fn record(
             "verdict",
             word(judged.and_then(|judged| judged.verdict).map(Verdict::name)),
         ),
+        (
+            "verdict_by_itself",
+            word(
+                judged
+                    .and_then(|judged| judged.by_itself)
+                    .map(Verdict::name),
+            ),
+        ),
         ("not_testable_because", word(figure.why_not_testable())),
     ]
 }

@@ -43,9 +43,10 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
 fn in_words(counts: Directions) -> String {
     let words = |verdict| match verdict {
         Verdict::Same => Some("the same"),
-        Verdict::OtherSize => Some("of the same direction and another size"),
+        Verdict::DirectionOnly => Some("of the same direction only"),
         Verdict::Opposite => Some("opposite"),
-        Verdict::WithinNoise => Some("within noise"),
+        Verdict::NoEffect => Some("without an effect"),
+        Verdict::Undecided => Some("undecided"),
         Verdict::Depends => Some("dependent on an assumption"),
         Verdict::NotSwept => Some("dependent on an assumption that was not varied"),
         _ => None,

@@ -186,7 +186,11 @@ impl State {
             self.too_long();
             return false;
         }
-        let instructions = self.instructions(self.setup.instructions_per_access);
+        let cpu = &mut self.cpus[self.running];
+        cpu.thousandths += self.setup.instructions_per_thousand;
+        let whole = cpu.thousandths / 1000;
+        cpu.thousandths %= 1000;
+        let instructions = self.instructions(whole);
         let (core, now) = (self.core(), self.now());
         let cycles = match (simulated, &mut self.memory) {
             (None, _) => {

@@ -67,8 +67,8 @@ pub struct Setup {
     pub watch: Watch,
     /// What computing displaces from the caches; none if it displaces nothing.
     pub footprint: Option<Footprint>,
-    /// Instructions between two shared accesses, at a cycle each.
-    pub instructions_per_access: u64,
+    /// Instructions around a thousand shared accesses, at a cycle each, spread evenly over them.
+    pub instructions_per_thousand: u64,
     /// The run fails after this many accesses.
     pub accesses_most: u64,
     /// Long stops of CPUs, if there are any.
@@ -86,7 +86,7 @@ impl Setup {
             timing: Timing::Caches,
             watch: Watch::Off,
             footprint: None,
-            instructions_per_access: 1,
+            instructions_per_thousand: 1000,
             accesses_most: u64::MAX,
             stops: None,
         }

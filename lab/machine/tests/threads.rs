@@ -9,7 +9,7 @@ const CPUS: usize = 8;
 
 fn machine<'a>() -> Machine<'a> {
     let setup = Setup {
-        instructions_per_access: 10,
+        instructions_per_thousand: 10_000,
         ..Setup::new(Profile::by_name("i7-2013").unwrap(), CPUS, 1)
     };
     Machine::new(setup)

@@ -1,19 +1,25 @@
-//! The program that callgrind measures for `src/instructions.rs`: the library allocates and frees
-//! pages on real hardware, in the bursts of the storm, on one CPU.
+//! Counts the instructions of a page in every design by callgrind, and its accesses on the machine,
+//! and prints both as `src/instructions.csv`.
 //!
-//! `instructions CONFIGURATION hot|deep PAGES`; the configuration `bare` allocates nothing, so that
-//! the cost of the loops themselves can be subtracted. All that is to be counted happens in
-//! functions with `take_burst` and `give_burst` in their names.
+//! With arguments (`CONFIGURATION hot|deep PAGES`) it is the program that callgrind runs: the library
+//! allocates and frees pages on real hardware, in the bursts of the storm, on one CPU. The
+//! configuration `bare` allocates nothing: the cost of the loops, which is subtracted. All that is
+//! counted happens in functions with `take_burst` and `give_burst` in their names.
 
-use core::error::Error;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
+use anyhow::bail;
 use brickyard_designs_hardware::classics::{Configuration, Experiment, LabZone, MachinePlan};
 use brickyard_hardware::node::{Node, Nodes};
 use brickyard_hardware::sync::{Exclusive, TicketLock};
 use brickyard_hardware::{Frame, FrameRange, Mobility, OneCpu, Order, Request};
+use brickyard_machine::Profile;
+use brickyard_measure::callgrind;
 use brickyard_run::Dice;
+use brickyard_simulate::Configuration as Simulated;
+use brickyard_simulate::setting::{Setting, usual_frames};
+use brickyard_simulate::storm::{Shape, Storm};
 
 struct Bursts {
     most: u64,
@@ -86,25 +92,82 @@ impl Experiment<OneCpu> for Bursts {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// The shapes of storm that one CPU serves.
+const SHAPES: [Shape; 2] = [Shape::Hot, Shape::Deep];
+
+/// The pages that are counted.
+const PAGES: usize = 100_000;
+
+/// The profile does not matter: accesses are counted, not their time.
+const MACHINE: &Profile = Profile::METATM_2007;
+
+fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, shape, pages] = &arguments[..] else {
-        return Err(
-            "give a configuration or `bare`, `hot` or `deep`, and a number of pages".into(),
-        );
+    match &arguments[..] {
+        [] => count(),
+        [name, shape, pages] => burst(name, shape.parse()?, pages.parse()?),
+        _ => bail!("give nothing, or a configuration or `bare`, a shape, and a number of pages"),
+    }
+}
+
+/// Prints the table.
+fn count() -> anyhow::Result<()> {
+    println!("configuration,shape,instructions,accesses");
+    let bare: Vec<f64> = SHAPES
+        .iter()
+        .map(|shape| instructions("bare", *shape))
+        .collect::<Result<_, _>>()?;
+    for configuration in Simulated::ALL {
+        for (shape, bare) in SHAPES.into_iter().zip(&bare) {
+            let instructions = instructions(configuration.name(), shape)? - bare;
+            println!(
+                "{configuration},{shape},{instructions:.1},{:.2}",
+                accesses(configuration, shape)?
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns the instructions of a page.
+fn instructions(name: &str, shape: Shape) -> anyhow::Result<f64> {
+    let of = |function: &str| {
+        callgrind::of_one_that_costs(PAGES, |pages| {
+            let mut command = callgrind::this_program(&callgrind::launcher(function))?;
+            command.args([name, shape.name(), &pages.to_string()]);
+            Ok(command)
+        })
     };
-    let most = match shape.as_str() {
-        "hot" => 24,
-        "deep" => 2000,
-        _ => return Err("the shape must be `hot` or `deep`".into()),
+    Ok(of("take_burst")? + of("give_burst")?)
+}
+
+/// Returns the accesses of a page.
+fn accesses(configuration: Simulated, shape: Shape) -> anyhow::Result<f64> {
+    let storm = Storm {
+        shape,
+        pages: 2 * PAGES,
     };
-    let (configuration, subject) = match name.as_str() {
+    let setting = Setting {
+        profile: MACHINE,
+        cpus: 1,
+        configuration,
+        frames: usual_frames(storm.frames_needed(1)),
+        seed: 1,
+        more_instructions: 0,
+    };
+    let run = storm.run(&setting)?;
+    Ok(run.accesses as f64 / run.pages as f64)
+}
+
+/// Allocates and frees, for callgrind to count.
+fn burst(name: &str, shape: Shape, pages: usize) -> anyhow::Result<()> {
+    let (configuration, subject) = match name {
         "bare" => (Configuration::Vanilla, Subject::Bare),
         name => (name.parse()?, Subject::Allocator),
     };
     let bursts = Bursts {
-        most,
-        pages: pages.parse()?,
+        most: shape.burst_most() as u64,
+        pages,
         subject,
     };
     let plan = MachinePlan::new(FrameRange::new(0, 1 << 18), 1);

@@ -10,7 +10,7 @@
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
-//! | [`lock`] | a lock whose kind is chosen at run time |
+//! | [`lock`] | a lock whose kind is chosen at run time; [`linux_lock`]: those of Linux |
 //! | [`timed`] | a lock that records how long it was waited for and held |
 //! | [`storm`], [`pft`], [`drains`], [`kernbench`] | the experiments |
 //! | [`slabs`] | the experiments with objects: sockets, remote frees, memory |
@@ -24,6 +24,7 @@ pub mod explore;
 mod frames;
 pub mod instructions;
 pub mod kernbench;
+pub mod linux_lock;
 pub mod lock;
 pub mod locks;
 pub mod pft;

@@ -6,7 +6,9 @@
 use core::cell::Cell;
 
 use brickyard::sync::{AtomicU32, RawLock, TestAndSetLock, TicketLock};
-use brickyard_designs::classics::Contended;
+use brickyard_designs::classics::{Configuration, Contended};
+
+use crate::linux_lock::{LinuxTestAndSet, LinuxTicket};
 
 /// A kind of lock for a machine.
 ///
@@ -27,10 +29,14 @@ type Words = [AtomicU32; 2];
 pub struct LockKind(fn(&Words) -> &dyn Calls);
 
 impl LockKind {
-    /// First come, first served.
+    /// The library's own: first come, first served.
     pub const TICKET: Self = Self::of::<TicketLock>();
-    /// Whoever finds it free takes it.
+    /// The library's own: whoever finds it free takes it.
     pub const TEST_AND_SET: Self = Self::of::<TestAndSetLock>();
+    /// Linux's from 2.6.25 to 4.1: first come, first served.
+    pub const LINUX_TICKET: Self = Self::of::<LinuxTicket>();
+    /// Linux's before: whoever finds it free takes it.
+    pub const LINUX_TEST_AND_SET: Self = Self::of::<LinuxTestAndSet>();
 
     /// Returns the kind of `L`.
     #[must_use]
@@ -42,6 +48,16 @@ impl LockKind {
         // SAFETY: words that are zero at first are an unlocked `L`, by its contract. All changes go
         // through the same kind, as an allocator lives no longer than its kind is chosen.
         Self(|words| unsafe { &*core::ptr::from_ref(words).cast::<L>() })
+    }
+
+    /// Returns the kind of a design where an experiment does not say: its own for the library's
+    /// default, Linux's ticket lock for what was built into Linux.
+    #[must_use]
+    pub const fn of_design(configuration: Configuration) -> Self {
+        match configuration {
+            Configuration::Brickyard => Self::TICKET,
+            _ => Self::LINUX_TICKET,
+        }
     }
 
     /// Runs `work`, in which this is the kind of all [`ChosenLock`]s of this thread of the host.

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::build::Blueprint;
 use crate::instructions;
+use crate::lock::LockKind;
 
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 4096;
@@ -44,6 +45,9 @@ pub struct Setting {
     pub frames: usize,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// Instructions of an access more, or fewer, than were counted: 0, except where it is asked
+    /// what hangs on the count.
+    pub more_instructions: i8,
 }
 
 /// Why an experiment has no result.
@@ -103,9 +107,10 @@ impl Setting {
 
     /// Returns the machine's setup, with accesses charged by its caches.
     #[must_use]
-    pub const fn machine(&self) -> Setup {
+    pub fn machine(&self) -> Setup {
         Setup {
-            instructions_per_access: instructions::per_access(self.configuration),
+            instructions_per_thousand: instructions::per_thousand(self.configuration)
+                .saturating_add_signed(1000 * i64::from(self.more_instructions)),
             ..Setup::new(self.profile, self.cpus, self.seed)
         }
     }
@@ -115,7 +120,9 @@ impl Setting {
     #[must_use]
     pub const fn blueprint(&self) -> Blueprint {
         let span = FrameRange::new(0, self.frames);
-        Blueprint::new(self.configuration, MachinePlan::new(span, self.cpus))
+        let mut blueprint = Blueprint::new(self.configuration, MachinePlan::new(span, self.cpus));
+        blueprint.locks = LockKind::of_design(self.configuration);
+        blueprint
     }
 
     /// Returns the same, but where the configuration has a zone for movable pages, the other zone
@@ -132,6 +139,7 @@ impl Setting {
     ///     configuration: Configuration::Zone2007,
     ///     frames: 100 << 10,
     ///     seed: 1,
+    ///     more_instructions: 0,
     /// };
     /// let (kernel, movable) = setting.blueprint_of(60).plan.zones(Configuration::Zone2007);
     /// assert_eq!(kernel.span.len(), 60 << 10);

@@ -16,6 +16,7 @@ fn drains(configuration: Configuration, slots: Slots, cpus: usize) -> DrainRun {
         configuration,
         frames: 1 << 17,
         seed: 1,
+        more_instructions: 0,
     });
     measured.unwrap()
 }

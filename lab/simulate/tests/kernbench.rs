@@ -43,6 +43,7 @@ fn build(cpus: usize, jobs: usize, frames: usize, configuration: Configuration) 
         configuration,
         frames,
         seed: 1,
+        more_instructions: 0,
     };
     build.run(&setting).unwrap()
 }
@@ -101,6 +102,7 @@ fn a_build_that_needs_more_memory_is_refused_with_the_amount() {
         configuration: Configuration::Brickyard,
         frames: 1 << 12,
         seed: 1,
+        more_instructions: 0,
     };
     let refused = build.run(&setting).unwrap_err();
     assert!(refused.to_string().contains("48 MiB"), "{refused}");
@@ -125,6 +127,7 @@ fn the_zone_for_movable_pages_is_as_large_as_requested() {
         configuration,
         frames: 20 << 10,
         seed: 1,
+        more_instructions: 0,
     };
     for (configuration, percent, fails) in [
         (Configuration::Zone2007, 20, true),

@@ -14,6 +14,7 @@ fn pft(configuration: Configuration, cpus: usize, seed: u64) -> Result<FaultFigu
         configuration,
         frames: 1 << 15,
         seed,
+        more_instructions: 0,
     })
 }
 
@@ -43,6 +44,7 @@ fn one_cpu_has_the_published_rate_to_which_the_trap_was_fitted() {
         configuration: Configuration::List2007,
         frames: 1 << 18,
         seed: 1,
+        more_instructions: 0,
     });
     let faults = one.unwrap().faults_per_cpu_second();
     assert!((faults / 953_441.0 - 1.0).abs() < 0.002, "{faults}");
@@ -72,6 +74,7 @@ fn more_cpus_serve_more_faults() {
             configuration,
             frames: 1 << 16,
             seed: 1,
+            more_instructions: 0,
         });
         measured.unwrap()
     };
@@ -102,6 +105,7 @@ fn too_little_memory_is_refused() {
         configuration: Configuration::Vanilla,
         frames: 1 << 15,
         seed: 1,
+        more_instructions: 0,
     });
     assert!(matches!(refused, Err(RunError::Memory { .. })));
 }

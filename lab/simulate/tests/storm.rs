@@ -11,6 +11,7 @@ fn setting(configuration: Configuration, cpus: usize) -> Setting {
         configuration,
         frames: 1 << 16,
         seed: 1,
+        more_instructions: 0,
     }
 }
 

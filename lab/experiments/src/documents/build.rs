@@ -277,13 +277,13 @@ impl PrintedMeans {
 pub(crate) fn directions() -> Finding {
     let count = |outcome| Piece::Directions(outcome, Among::All);
     finding(
-        "Of its directions that were measured ({}), {} are the same, {} have the same direction and another size, {} are opposite, {} are within noise or no more than a tenth of the published difference, and {} depend on an assumption or on one that was not varied. After correction for their number, {} of the same direction and {} opposite ones remain.",
+        "Of its directions that were measured ({}), {} are the same, {} have the same direction only, {} are opposite, {} have no effect, and {} are undecided or depend on an assumption. After correction for their number, {} of the same direction and {} opposite ones remain.",
         [
             count(Outcome::Any),
             count(Outcome::Is(Verdict::Same)),
-            count(Outcome::Is(Verdict::OtherSize)),
+            count(Outcome::Is(Verdict::DirectionOnly)),
             count(Outcome::Is(Verdict::Opposite)),
-            count(Outcome::Is(Verdict::WithinNoise)),
+            count(Outcome::Is(Verdict::NoEffect)),
             count(Outcome::Undecided),
             count(Outcome::SameCorrected),
             count(Outcome::OppositeCorrected),

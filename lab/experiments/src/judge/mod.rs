@@ -18,15 +18,16 @@
 //! ([`CONSTANT`](crate::data::CONSTANT)) have no interval and nothing to test: their value counts.
 //! One simulated run decides nothing: another seed may give another result.
 //!
-//! **Sign.** "Same" and "opposite" need the whole interval on one side of 1. "Within noise" also
-//! covers a difference that is real, since simulated runs with one seed do the same work, but less
-//! than a tenth ([`NEGLIGIBLE`]) of the published one (of its logarithm): something else then moved
-//! the published figure.
+//! **Sign.** "Same" and "opposite" need the whole interval on one side of 1, and a difference that
+//! is no less than a tenth ([`NEGLIGIBLE`]) of the published one (of its logarithm): a smaller one
+//! may be real, since simulated runs with one seed do the same work, but something else then moved
+//! the published figure. All else is "no effect" if the interval excludes half of what was
+//! published, and "undecided" if it does not.
 //!
-//! **Size.** A difference of the published direction has the published size if its logarithm is
-//! between half and twice the published one ([`SIZE`]), for some value of the interval; otherwise
-//! the verdict is "same direction, other size". The published logarithm is any that the printed
-//! figures allow, as they are rounded ([`Published::rounding`](crate::document::Published)).
+//! **Size.** A difference of the published direction has the published size if the logarithm of its
+//! value is between half and twice the published one ([`SIZE`]); otherwise the verdict is "direction
+//! only". The published logarithm is any that the printed figures allow, as they are rounded
+//! ([`Published::rounding`]).
 //!
 //! **Zeros** have no ratio. Of huge pages, which the documents print as whole numbers, a measured
 //! number below half a unit counts as half a unit. Of other metrics a zero on one side decides the
@@ -35,8 +36,9 @@
 //!
 //! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the
 //! same comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if
-//! every member has it by its own interval, otherwise the verdict is "depends on an assumption";
-//! for the size, the interval is the range of all members. A replay is one deterministic run of a
+//! every member has it by its own interval, otherwise the verdict is "depends on an assumption"
+//! (and the one without another assumption is kept beside it); it has the published size only if
+//! its own value and those of more than half of all members have it. A replay is one deterministic run of a
 //! machine whose parameters are assumed, so it decides nothing without a sweep, however often it is
 //! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
 //! varied".
@@ -74,7 +76,7 @@ use brickyard_results::judge::Difference;
 use brickyard_results::{RatioInterval, SIGNIFICANT_P, holm};
 
 use crate::data::{Data, Key, Samples};
-use crate::document::{Document, Figure, Judged, Statistic};
+use crate::document::{Document, Figure, Judged, Published, Statistic};
 use crate::raw::Method;
 use sides::Sides;
 use verdict::Swept;
@@ -112,6 +114,8 @@ pub struct Judgement {
     pub p_holm: Option<f64>,
     /// How the direction compares. None if it is not judged.
     pub verdict: Option<Verdict>,
+    /// What the verdict would be without the other assumptions, if that is another one.
+    pub by_itself: Option<Verdict>,
 }
 
 impl Judgement {
@@ -143,6 +147,7 @@ impl Judgement {
             p: None,
             p_holm: None,
             verdict: None,
+            by_itself: None,
         }
     }
 }
@@ -259,28 +264,41 @@ impl<'d> Judge<'d> {
             out.verdict = Some(Verdict::NotTestable);
         } else if figure.judged == Judged::Yes {
             out.p_holm = self.judged.get(pair).copied();
-            out.verdict = difference.and_then(|found| self.verdict(figure, sides, &found, out));
+            if let Some(found) = difference {
+                self.decide(figure, sides, &found, out);
+            }
         } else if is_compared_today(figure) {
             out.p_holm = self.today.get(pair).copied();
         }
     }
 
-    /// Returns the verdict on a judged direction, and sets its sweep. One run of something that
-    /// varies decides nothing.
-    fn verdict(
+    /// Sets the verdict on a judged direction, and its sweep. One run of something that varies
+    /// decides nothing.
+    fn decide(
         &self,
         figure: &Figure,
         sides: &Sides<'_>,
         difference: &Difference,
         out: &mut Judgement,
-    ) -> Option<Verdict> {
-        if !out.constant && out.n < 2 {
-            return None;
+    ) {
+        let of_several = out.constant || out.n >= 2;
+        let own = Member::itself(sides, difference).filter(|_| of_several);
+        if let (Some(published), Some(own)) = (figure.published, own) {
+            self.set_verdict(figure, published, &own, out);
         }
-        let published = figure.published?;
-        let own = Member::itself(sides, difference)?;
-        let swept = self.sweep(figure, &own, out);
-        verdict::of(published, own.range, &swept)
+    }
+
+    fn set_verdict(
+        &self,
+        figure: &Figure,
+        published: Published,
+        own: &Member,
+        out: &mut Judgement,
+    ) {
+        let swept = self.sweep(figure, own, out);
+        if let Some((verdict, itself)) = verdict::of(published, own.number(), &swept) {
+            (out.verdict, out.by_itself) = (Some(verdict), itself);
+        }
     }
 
     /// Sets sweep and verdict of a claim about a value; does nothing to other figures.
@@ -296,8 +314,7 @@ impl<'d> Judge<'d> {
         } else if figure.judged == Judged::Contradicted {
             out.verdict = Some(Verdict::Contradicted);
         } else if figure.judged == Judged::Yes && (out.constant || out.n > 1) {
-            let swept = self.sweep(figure, &own, out);
-            out.verdict = verdict::of(published, own.range, &swept);
+            self.set_verdict(figure, published, &own, out);
         }
     }
 
@@ -310,7 +327,7 @@ impl<'d> Judge<'d> {
             return Swept::Lacking;
         };
         out.sweep = Some(sweep);
-        Swept::Over(others.into_iter().map(|member| member.range).collect())
+        Swept::Over(others.iter().map(Member::number).collect())
     }
 
     /// Returns both sides of a figure that has two.

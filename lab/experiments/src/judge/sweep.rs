@@ -4,6 +4,7 @@ use brickyard_results::judge::{Difference, mean};
 use brickyard_results::{Interval, Summary};
 
 use super::sides::Sides;
+use super::verdict::Number;
 use crate::data::{Data, Samples};
 use crate::document::{Figure, Swept};
 
@@ -32,6 +33,16 @@ pub struct Member {
     pub rows: Vec<usize>,
     /// What the number is known to be between; none if the samples are too few.
     pub(super) range: Option<Interval>,
+}
+
+impl Member {
+    /// Returns its number, for a verdict.
+    pub(super) const fn number(&self) -> Number {
+        Number {
+            value: self.value,
+            range: self.range,
+        }
+    }
 }
 
 /// The label of the figure itself.

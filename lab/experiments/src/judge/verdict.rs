@@ -16,10 +16,10 @@ pub const SIZE: f64 = 2.0;
 pub const NONE: f64 = 0.01;
 
 /// The rule for directions, as it is printed in the report.
-pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 95 % interval of the measured ratio is on that side of 1 (of samples that do not vary, the value). It is within noise if the interval contains 1, or if the difference, as a logarithm, is less than a tenth of the published one.";
+pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 95 % interval of the measured ratio is on that side of 1 (of samples that do not vary, the value), unless the difference, as a logarithm, is less than a tenth of the published one. Otherwise there is \"no effect\" if the interval excludes half of the published difference, and it is \"undecided\" if it does not.";
 
 /// The rule for the size of a difference, as it is printed in the report.
-pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\". The published one is any that the printed figures allow, as they are rounded: a printed 1 is 0.5 to 1.5, so a rise from 1 to 2 is one by 1 to 5 times.";
+pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one. It is \"the same\" if its own value has that size, and those of more than half of all assumptions; otherwise it is \"direction only\". The published one is any that the printed figures allow, as they are rounded: a printed 1 is 0.5 to 1.5, so a rise from 1 to 2 is one by 1 to 5 times.";
 
 /// The rule for what is no direction, as it is printed in the report.
 pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. \"A difference here alone\" also needs one that is outside of what the rounding of the printed figures allows. A claim that a value is at least so large is a direction: the same if the whole interval is, opposite if none of it is. It is judged only where the document's own figure fulfils it; elsewhere it is \"contradicted by its own table\", and not counted.";
@@ -28,7 +28,7 @@ pub const NONE_RULE: &str = "If a document published a difference below 1 % that
 pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole numbers, so where a ratio of them is taken, a measured number below 0.5 counts as 0.5. Elsewhere a 0 on one side has a direction, and always another size than the published one, and a mean ratio with a 0 in it is not shown.";
 
 /// The rule for assumptions, as it is printed in the report.
-pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
+pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it; otherwise it depends on the assumption, and what it is without another one is shown beside. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
 /// How a measured direction compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,11 +36,13 @@ pub enum Verdict {
     /// The same direction, and a size within [`SIZE`].
     Same,
     /// The same direction, but a smaller or a larger difference than [`SIZE`] allows.
-    OtherSize,
+    DirectionOnly,
     /// The opposite direction.
     Opposite,
-    /// The samples cannot decide, or the difference is negligible.
-    WithinNoise,
+    /// No difference, or one so small that the published one is excluded.
+    NoEffect,
+    /// The samples cannot decide.
+    Undecided,
     /// Some members of the sweep have another direction, or none.
     Depends,
     /// It hangs on assumptions that this run did not vary.
@@ -58,13 +60,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them, in their order: six for published directions, three for figures without one,
+    /// All of them, in their order: seven for published directions, three for figures without one,
     /// [`NotTestable`](Self::NotTestable), and [`Contradicted`](Self::Contradicted).
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Same,
-        Self::OtherSize,
+        Self::DirectionOnly,
         Self::Opposite,
-        Self::WithinNoise,
+        Self::NoEffect,
+        Self::Undecided,
         Self::Depends,
         Self::NotSwept,
         Self::NoDifference,
@@ -85,9 +88,10 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
-            Self::OtherSize => "same direction, other size",
+            Self::DirectionOnly => "direction only",
             Self::Opposite => "opposite",
-            Self::WithinNoise => "within noise",
+            Self::NoEffect => "no effect",
+            Self::Undecided => "undecided",
             Self::Depends => "depends on an assumption",
             Self::NotSwept => "assumption not varied",
             Self::NoDifference => "no difference in either",
@@ -99,6 +103,14 @@ impl Verdict {
     }
 }
 
+/// A measured number: a speedup; of a claim about a value, the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Number {
+    pub(super) value: f64,
+    /// What it is known to be between; none if the samples are too few.
+    pub(super) range: Option<Interval>,
+}
+
 /// The sweep of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Swept {
@@ -106,24 +118,25 @@ pub(super) enum Swept {
     NotNeeded,
     /// One is needed, and this run does not have all of its members.
     Lacking,
-    /// The range of each member; none if its samples are too few.
-    Over(Vec<Option<Interval>>),
+    /// The number of each other member.
+    Over(Vec<Number>),
 }
 
-/// Returns the verdict on a published figure whose measured number is within `range`: a speedup; of
-/// a claim about a value, the value. None if nothing that can be judged was published. A range of
-/// none says that the samples are too few.
-pub(super) fn of(published: Published, range: Option<Interval>, swept: &Swept) -> Option<Verdict> {
+/// Returns the verdict on a published figure, and the one on its own number if that is another.
+/// None if nothing that can be judged was published.
+pub(super) fn of(
+    published: Published,
+    own: Number,
+    swept: &Swept,
+) -> Option<(Verdict, Option<Verdict>)> {
     let question = Question::of(published)?;
-    Some(match swept {
-        Swept::NotNeeded => question.verdict(&[range]),
-        Swept::Lacking => question.undecided(Verdict::NotSwept),
-        Swept::Over(members) => {
-            let mut all = vec![range];
-            all.extend(members);
-            question.verdict(&all)
-        }
-    })
+    let itself = question.answer(own);
+    let verdict = match swept {
+        Swept::NotNeeded => itself,
+        Swept::Lacking => question.not_decided(Verdict::NotSwept),
+        Swept::Over(members) => question.verdict(itself, members),
+    };
+    Some((verdict, (verdict != itself).then_some(itself)))
 }
 
 /// What is asked of a measured number. Speedups are logarithms here, so 0 is no difference.
@@ -173,48 +186,45 @@ impl Question {
 
     /// Returns the verdict if nothing could be decided about a direction; without one it is
     /// unclear.
-    const fn undecided(self, otherwise: Verdict) -> Verdict {
+    const fn not_decided(self, otherwise: Verdict) -> Verdict {
         match self {
             Self::NoDifference { .. } => Verdict::Unclear,
             Self::Direction { .. } | Self::Value(_) => otherwise,
         }
     }
 
-    /// Returns the verdict on a number, and on it under all other assumptions: it stands if they
-    /// all have it. Any of the ranges may give the published size.
-    fn verdict(self, ranges: &[Option<Interval>]) -> Verdict {
-        let mut verdicts = ranges.iter().map(|&range| self.answer(range));
-        let Some(first) = verdicts.next() else {
-            return self.undecided(Verdict::WithinNoise);
+    /// Returns the verdict on a number that by itself is `itself`, and on it under all other
+    /// assumptions: it stands if they all have it, whatever their size.
+    fn verdict(self, itself: Verdict, others: &[Number]) -> Verdict {
+        use Verdict::{DirectionOnly, NoEffect, Same, Undecided};
+        let others: Vec<Verdict> = others.iter().map(|&other| self.answer(other)).collect();
+        let agrees = |other: &Verdict| match itself {
+            Same | DirectionOnly => matches!(other, Same | DirectionOnly),
+            NoEffect | Undecided => matches!(other, NoEffect | Undecided),
+            itself => *other == itself,
         };
-        if !verdicts.all(|other| other == first) {
-            return self.undecided(Verdict::Depends);
+        if !others.iter().all(agrees) {
+            return self.not_decided(Verdict::Depends);
         }
-        let whole = ranges.iter().flatten().copied();
-        let whole = whole.reduce(|one, other| Interval {
-            low: one.low.min(other.low),
-            high: one.high.max(other.high),
-        });
-        match (self, first, whole) {
-            (Self::Direction { printed, .. }, Verdict::Same, Some(range))
-                if !has_size(printed, range.map(f64::ln)) =>
-            {
-                Verdict::OtherSize
-            }
-            _ => first,
+        let all = || others.iter().chain([&itself]);
+        let of_size = all().filter(|&&one| one == Same).count();
+        match itself {
+            Same if 2 * of_size <= 1 + others.len() => DirectionOnly,
+            NoEffect if all().any(|&one| one == Undecided) => Undecided,
+            itself => itself,
         }
     }
 
-    /// Returns the verdict on a single number, whatever its size.
-    fn answer(self, range: Option<Interval>) -> Verdict {
-        let Some(range) = range else {
-            return self.undecided(Verdict::WithinNoise);
+    /// Returns the verdict on a single number.
+    fn answer(self, number: Number) -> Verdict {
+        let Some(range) = number.range else {
+            return self.not_decided(Verdict::Undecided);
         };
         let logarithm = range.map(f64::ln);
         match self {
             Self::Value(claimed) if range.is_within(claimed) => Verdict::Same,
             Self::Value(claimed) if range.is_outside(claimed) => Verdict::Opposite,
-            Self::Value(_) => Verdict::WithinNoise,
+            Self::Value(_) => Verdict::Undecided,
             Self::NoDifference { none, .. } if logarithm.is_within(none) => Verdict::NoDifference,
             Self::NoDifference { none, printed } => {
                 let either = Interval {
@@ -226,31 +236,40 @@ impl Question {
                     false => Verdict::Unclear,
                 }
             }
-            Self::Direction { published, .. } => {
-                let middle = f64::midpoint(logarithm.low, logarithm.high);
-                let is_negligible = middle.abs() < NEGLIGIBLE * published.abs();
+            Self::Direction { published, printed } => {
+                let value = number.value.ln();
+                let sizes = sizes(printed);
+                let is_negligible = value.abs() < NEGLIGIBLE * published.abs();
                 if is_negligible || !logarithm.is_outside(Interval::point(0.0)) {
-                    Verdict::WithinNoise
-                } else if (logarithm.low > 0.0) == (published > 0.0) {
-                    Verdict::Same
-                } else {
+                    // How far it may reach in the published direction.
+                    let reach = match published > 0.0 {
+                        true => logarithm.high,
+                        false => -logarithm.low,
+                    };
+                    match reach < sizes.low {
+                        true => Verdict::NoEffect,
+                        false => Verdict::Undecided,
+                    }
+                } else if (logarithm.low > 0.0) != (published > 0.0) {
                     Verdict::Opposite
+                } else if Interval::point(value.abs()).is_outside(sizes) {
+                    Verdict::DirectionOnly
+                } else {
+                    Verdict::Same
                 }
             }
         }
     }
 }
 
-/// Returns true if some logarithm in `range`, all of the published direction, has the size of some
-/// published one.
-fn has_size(published: Interval, range: Interval) -> bool {
-    let sizes = |of: Interval| of.map(f64::abs);
+/// Returns which logarithms, whatever their sign, have the size of some published one.
+fn sizes(published: Interval) -> Interval {
     // Rounding never turns a direction round; figures that differ may have been equal.
-    let (range, published) = (sizes(range), sizes(published));
-    !range.is_outside(Interval {
+    let published = published.map(f64::abs);
+    Interval {
         low: published.low / SIZE,
         high: published.high * SIZE,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -261,11 +280,18 @@ mod tests {
     type Range = (f64, f64);
 
     fn of(published: Published, range: Option<Range>, swept: &Swept) -> Option<Verdict> {
-        super::of(published, range.map(interval), swept)
+        Some(super::of(published, number(range), swept)?.0)
     }
 
-    const fn interval((low, high): Range) -> Interval {
-        Interval { low, high }
+    /// A number in the middle of its range.
+    fn number(range: Option<Range>) -> Number {
+        Number {
+            value: range.map_or(f64::NAN, |(low, high)| match low == high {
+                true => low,
+                false => (low * high).sqrt(),
+            }),
+            range: range.map(|(low, high)| Interval { low, high }),
+        }
     }
 
     fn verdict(speedup: f64, claim: Claim, ranges: &[Option<Range>]) -> Option<Verdict> {
@@ -277,7 +303,7 @@ mod tests {
         };
         let swept = match ranges.len() {
             1 => Swept::NotNeeded,
-            _ => Swept::Over(ranges[1..].iter().map(|it| it.map(interval)).collect()),
+            _ => Swept::Over(ranges[1..].iter().map(|&it| number(it)).collect()),
         };
         of(published, ranges[0], &swept)
     }
@@ -289,27 +315,34 @@ mod tests {
     #[test]
     fn a_verdict_compares_directions() {
         use Claim::{Noise, Significant, Untested};
-        use Verdict::{NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise};
+        use Verdict::{
+            DirectionOnly, NoDifference, NoEffect, OnlyHere, Opposite, Same, Unclear, Undecided,
+        };
         let clear = Some((1.02, 1.05));
         for (published, claim, range, expected) in [
             (1.02, Untested, clear, Same),
             (0.98, Untested, clear, Opposite),
-            (1.02, Untested, Some((0.99, 1.07)), WithinNoise),
+            (1.02, Untested, Some((0.99, 1.07)), Undecided),
+            // Not half of what was published is left.
+            (1.50, Untested, Some((0.9, 1.2)), NoEffect),
+            (1.50, Untested, Some((0.9, 1.23)), Undecided),
+            (0.50, Untested, Some((0.75, 3.0)), NoEffect),
+            (0.50, Untested, Some((0.7, 3.0)), Undecided),
             // Less than a tenth of the published difference does not count.
-            (1.50, Untested, clear, WithinNoise),
-            (1.02, Untested, exactly(1.0), WithinNoise),
+            (1.50, Untested, clear, NoEffect),
+            (1.02, Untested, exactly(1.0), NoEffect),
             // Whichever way it points; but measured as a ratio, so that a large loss counts.
-            (0.50, Untested, clear, WithinNoise),
-            (1.015, Significant, exactly(0.99993), WithinNoise),
+            (0.50, Untested, clear, NoEffect),
+            (1.015, Significant, exactly(0.99993), NoEffect),
             (0.90, Untested, clear, Opposite),
             (14.5, Untested, exactly(0.25), Opposite),
-            (24.0, Untested, exactly(1.667), OtherSize),
-            (24.0, Untested, exactly(1.2), WithinNoise),
+            (24.0, Untested, exactly(1.667), DirectionOnly),
+            (24.0, Untested, exactly(1.2), NoEffect),
             // One run on each side: constant, or not judged.
             (1.02, Untested, exactly(1.03), Same),
             (0.98, Untested, exactly(1.0021), Opposite),
-            (0.98, Untested, exactly(1.0019), WithinNoise),
-            (1.02, Untested, None, WithinNoise),
+            (0.98, Untested, exactly(1.0019), NoEffect),
+            (1.02, Untested, None, Undecided),
             (1.0, Untested, None, Unclear),
             // None published: the whole interval must be within 1 %.
             (1.0, Untested, Some((0.995, 1.005)), NoDifference),
@@ -328,7 +361,7 @@ mod tests {
             (1.04, Noise, Some((0.9, 1.2)), Unclear),
             // Small, but called significant: a direction like any other.
             (1.005, Significant, Some((1.006, 1.009)), Same),
-            (1.005, Significant, clear, OtherSize),
+            (1.005, Significant, clear, DirectionOnly),
             (0.995, Significant, clear, Opposite),
         ] {
             let case = format!("{published} {claim:?} {range:?}");
@@ -343,31 +376,29 @@ mod tests {
     /// Between half and twice the published logarithm, ends included, whichever way it points.
     #[test]
     fn the_size_is_that_of_the_logarithm() {
-        use Verdict::{OtherSize, Same, WithinNoise};
+        use Verdict::{DirectionOnly, NoEffect, Same};
         let published: f64 = 1.21;
         for (power, expected) in [
-            (0.099, WithinNoise),
-            (0.11, OtherSize),
-            (0.499, OtherSize),
+            (0.099, NoEffect),
+            (0.11, DirectionOnly),
+            (0.499, DirectionOnly),
             (0.501, Same),
             (1.0, Same),
             (1.999, Same),
-            (2.001, OtherSize),
-            (9.0, OtherSize),
+            (2.001, DirectionOnly),
+            (9.0, DirectionOnly),
         ] {
             for base in [published, 1.0 / published] {
                 let found = verdict(base, Claim::Untested, &[exactly(base.powf(power))]);
                 assert_eq!(found, Some(expected), "{base} to the power of {power}");
             }
         }
-        // Exactly half and twice: powers of two have exact logarithms to base 2 only, so the ends
-        // are those of an interval that passes them.
+        // An interval earns nothing: the number in its middle must have the size.
         for (low, high, expected) in [
-            (0.2, 0.499, OtherSize),
-            (0.2, 0.501, Same),
-            (1.999, 5.0, Same),
-            (2.001, 5.0, OtherSize),
-            (0.3, 5.0, Same),
+            (0.2, 0.501, DirectionOnly),
+            (0.5, 0.6, Same),
+            (1.999, 5.0, DirectionOnly),
+            (0.3, 1.0, Same),
         ] {
             for base in [published, 1.0 / published] {
                 let ends = (base.powf(low), base.powf(high));
@@ -381,7 +412,8 @@ mod tests {
     #[test]
     fn a_direction_counts_if_every_member_of_the_sweep_has_it() {
         use Verdict::{
-            Depends, NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise,
+            Depends, DirectionOnly, NoDifference, NoEffect, OnlyHere, Opposite, Same, Unclear,
+            Undecided,
         };
         let of = |speedups: &[f64]| speedups.iter().map(|&it| exactly(it)).collect::<Vec<_>>();
         for (published, speedups, expected) in [
@@ -391,12 +423,16 @@ mod tests {
             // Hardly a difference under one assumption.
             (1.5, &[1.4, 1.01], Depends),
             (1.5, &[1.01, 1.4], Depends),
-            (1.5, &[1.01, 0.99], WithinNoise),
-            // Both sizes are other ones, and so is all that lies between them.
-            (1.5, &[3.0, 4.0], OtherSize),
-            (1.5, &[1.1, 1.15], OtherSize),
-            // Some assumption between the two gives the published size.
-            (1.5, &[1.1, 4.0], Same),
+            (1.5, &[1.01, 0.99], NoEffect),
+            // All sizes are other ones.
+            (1.5, &[3.0, 4.0], DirectionOnly),
+            (1.5, &[1.1, 1.15], DirectionOnly),
+            // That some assumption between the two would give the published size is not enough, nor
+            // that another member has it, nor that only half of them do.
+            (1.5, &[1.1, 4.0], DirectionOnly),
+            (1.5, &[1.1, 1.5, 1.5], DirectionOnly),
+            (1.5, &[1.5, 1.1], DirectionOnly),
+            (1.5, &[1.5, 1.1, 1.5], Same),
             // No difference published.
             (1.0, &[1.005, 0.995], NoDifference),
             (1.0, &[1.5, 2.0], OnlyHere),
@@ -405,6 +441,9 @@ mod tests {
             let found = verdict(published, Claim::Untested, &of(speedups));
             assert_eq!(found, Some(expected), "{published}: {speedups:?}");
         }
+        // One assumption cannot exclude what the others do.
+        let found = verdict(1.5, Claim::Untested, &[exactly(1.0), Some((0.8, 1.3))]);
+        assert_eq!(found, Some(Undecided));
         // Too few samples under one assumption.
         let found = verdict(1.5, Claim::Untested, &[exactly(1.4), None]);
         assert_eq!(found, Some(Depends));
@@ -422,7 +461,9 @@ mod tests {
     /// A printed 1 may have been anything from 0.5 to 1.5.
     #[test]
     fn the_size_is_any_that_rounding_allows() {
-        use Verdict::{NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise};
+        use Verdict::{
+            DirectionOnly, NoDifference, NoEffect, OnlyHere, Opposite, Same, Unclear, Undecided,
+        };
         let verdict = |before: &str, now: &str, measured| {
             let printed = PrintedSpeedup::over(now, before).unwrap();
             let published = Published {
@@ -437,17 +478,18 @@ mod tests {
             // 1 to 5 times: up to the square of 5.
             ("1", "2", 1.08, Same),
             ("1", "2", 24.0, Same),
-            ("1", "2", 26.0, OtherSize),
+            ("1", "2", 26.0, DirectionOnly),
             ("2", "1", 1.0 / 24.0, Same),
-            ("2", "1", 1.0 / 26.0, OtherSize),
+            ("2", "1", 1.0 / 26.0, DirectionOnly),
             // 1.95 / 1.05 to 2.05 / 0.95: from the root of 1.857 to the square of 2.158.
-            ("1.0", "2.0", 1.35, OtherSize),
+            ("1.0", "2.0", 1.35, DirectionOnly),
             ("1.0", "2.0", 1.37, Same),
             ("1.0", "2.0", 4.65, Same),
-            ("1.0", "2.0", 4.67, OtherSize),
+            ("1.0", "2.0", 4.67, DirectionOnly),
             // Directions, and what is negligible, hang on the printed figures themselves.
             ("1", "2", 0.9, Opposite),
-            ("1", "2", 1.05, WithinNoise),
+            ("1", "2", 1.05, Undecided),
+            ("1.0", "2.0", 1.05, NoEffect),
             // Equal figures: up to three times.
             ("1", "1", 1.005, NoDifference),
             ("1", "1", 2.9, Unclear),
@@ -460,13 +502,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_verdict_without_other_assumptions_is_kept() {
+        let published = Published {
+            text: "",
+            speedup: Some(1.5),
+            rounding: None,
+            claim: Claim::Untested,
+        };
+        for (own, other, expected) in [
+            (0.7, 1.4, (Verdict::Depends, Some(Verdict::Opposite))),
+            (1.4, 1.5, (Verdict::Same, None)),
+            (1.4, 1.1, (Verdict::DirectionOnly, Some(Verdict::Same))),
+        ] {
+            let swept = Swept::Over(vec![number(exactly(other))]);
+            let found = super::of(published, number(exactly(own)), &swept);
+            assert_eq!(found, Some(expected), "{own} {other}");
+        }
+    }
+
     fn of_lacking(published: Published) -> Option<Verdict> {
         of(published, exactly(1.4), &Swept::Lacking)
     }
 
     #[test]
     fn a_claim_about_a_value_is_judged_by_the_value() {
-        use Verdict::{Depends, NotSwept, Opposite, Same, WithinNoise};
+        use Verdict::{Depends, NotSwept, Opposite, Same, Undecided};
         let claim = Published {
             text: "at least 40",
             speedup: None,
@@ -477,9 +538,9 @@ mod tests {
             (exactly(40.0), Same),
             (exactly(39.9), Opposite),
             (exactly(0.0), Opposite),
-            (Some((38.0, 43.0)), WithinNoise),
+            (Some((38.0, 43.0)), Undecided),
             (Some((41.0, 43.0)), Same),
-            (None, WithinNoise),
+            (None, Undecided),
         ] {
             assert_eq!(
                 of(claim, range, &Swept::NotNeeded),
@@ -487,9 +548,8 @@ mod tests {
                 "{range:?}"
             );
         }
-        let over = |others: &[f64]| {
-            Swept::Over(others.iter().map(|&it| Some(Interval::point(it))).collect())
-        };
+        let over =
+            |others: &[f64]| Swept::Over(others.iter().map(|&it| number(exactly(it))).collect());
         assert_eq!(of(claim, exactly(41.0), &over(&[50.0, 40.0])), Some(Same));
         assert_eq!(
             of(claim, exactly(41.0), &over(&[50.0, 39.0])),

@@ -206,6 +206,7 @@ impl Build {
             configuration: self.configuration,
             frames,
             seed: context.seed_of(self.run),
+            more_instructions: 0,
         })?;
         all_served(&measured.counts)?;
         let template = RowTemplate {

@@ -67,6 +67,7 @@ fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
                 configuration: config,
                 frames: profile.memory as usize / FRAME_BYTES,
                 seed: context.seed_of(run),
+                more_instructions: 0,
             };
             Ok(build(&profile, &setting, run, &context)?.into())
         }),

@@ -169,17 +169,26 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
         let _ = write!(out, " data-interval-by=\"{}\"", found.method.name());
     }
     if let Some(verdict) = judgement.verdict {
-        let _ = write!(out, " data-verdict=\"{}\"", verdict.name());
+        let itself = by_itself(judgement);
+        let _ = write!(out, " data-verdict=\"{}{itself}\"", verdict.name());
     }
+}
+
+/// Returns what the verdict would be without other assumptions, if that is another one, as an
+/// addition to its name.
+fn by_itself(judgement: &Judgement) -> String {
+    let itself = judgement.by_itself;
+    itself.map_or_else(String::new, |it| format!("; by itself: {}", it.name()))
 }
 
 /// Returns the sign of a verdict, and its class.
 pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Same => ("\u{2713}", "same"),
-        Verdict::OtherSize => ("\u{25d0}", "same"),
+        Verdict::DirectionOnly => ("\u{25d0}", "same"),
         Verdict::Opposite => ("\u{2717}", "opposite"),
-        Verdict::WithinNoise => ("\u{2248}", "noise"),
+        Verdict::NoEffect => ("\u{2248}", "noise"),
+        Verdict::Undecided => ("~", "noise"),
         Verdict::Depends => ("?", "noise"),
         Verdict::NotSwept => ("\u{2026}", "noise"),
         Verdict::NoDifference => ("=", "none"),
@@ -197,7 +206,7 @@ fn words(figure: &Figure, verdict: Verdict) -> String {
         (Verdict::Same, Some(least), _) => format!("{name}: at least {least}, as claimed"),
         (Verdict::Opposite, Some(least), _) => format!("{name}: below {least}, against the claim"),
         (Verdict::Same, ..) => format!(
-            "{name} direction, and a size between half and twice the published one (of the logarithms, as far as rounding and noise allow)"
+            "{name} direction, and a size between half and twice the published one (of the logarithms, as far as rounding allows)"
         ),
         (Verdict::Opposite, ..) => format!("{name} direction"),
         (_, _, Some(why)) => format!("{name}: {why}"),
@@ -206,9 +215,12 @@ fn words(figure: &Figure, verdict: Verdict) -> String {
 }
 
 /// Writes the mark of a figure's verdict: a sign, and words for screen readers and the tooltip.
-pub(super) fn write_mark(figure: &Figure, verdict: Verdict, out: &mut String) {
+pub(super) fn write_mark(figure: &Figure, judgement: &Judgement, out: &mut String) {
+    let Some(verdict) = judgement.verdict else {
+        return;
+    };
     let (sign, class) = sign(verdict);
-    let words = words(figure, verdict);
+    let words = words(figure, verdict) + &by_itself(judgement);
     let words = Escaped(&words);
     let _ = write!(
         out,

@@ -86,6 +86,7 @@ fn cell(cpus: usize, configuration: Configuration, slots: Slots, run: u32) -> Ce
                 configuration,
                 frames: usual_frames(Drains::frames_needed(cpus_in_all)),
                 seed: context.seed_of(run),
+                more_instructions: 0,
             })?;
             let template = RowTemplate {
                 machine: MACHINE,

@@ -70,6 +70,7 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
                 configuration,
                 frames: usual_frames(storm.frames_needed(cpus)),
                 seed: context.seed_of(run),
+                more_instructions: 0,
             })?;
             let template = RowTemplate {
                 machine: MACHINE,

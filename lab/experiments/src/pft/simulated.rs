@@ -220,6 +220,7 @@ impl FaultRun {
                         .frames
                         .unwrap_or_else(|| usual_frames(pft.frames_needed(self.cpus))),
                     seed: context.seed_of(self.run),
+                    more_instructions: 0,
                 })?;
                 let template = RowTemplate {
                     machine: self.machine,

@@ -137,6 +137,7 @@ impl Run {
             configuration: self.configuration,
             frames: self.frames,
             seed: context.seed_of(self.run),
+            more_instructions: 0,
         })?;
         let workload = format!("{} cpus-{}", self.storm.shape, self.cpus);
         let template = RowTemplate {

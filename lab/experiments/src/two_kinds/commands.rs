@@ -47,6 +47,7 @@ fn setting(configuration: Configuration, seed: u64) -> anyhow::Result<Setting> {
         configuration,
         frames: FRAMES,
         seed,
+        more_instructions: 0,
     })
 }
 

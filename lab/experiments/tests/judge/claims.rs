@@ -15,7 +15,7 @@ fn a_claim_about_a_value_needs_no_other_side() {
     for (kind, values, expected) in [
         (Method::Simulated, &[40.0, 40.0][..], Some(Verdict::Same)),
         (Method::Simulated, &[39.0, 39.0], Some(Verdict::Opposite)),
-        (Method::Timed, &[39.0, 42.0], Some(Verdict::WithinNoise)),
+        (Method::Timed, &[39.0, 42.0], Some(Verdict::Undecided)),
         (Method::Timed, &[39.0], None),
         (Method::Replayed, &[50.0], Some(Verdict::NotSwept)),
     ] {

@@ -17,10 +17,10 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
     for (better, published, expected) in [
         (Better::Lower, 1.1, Verdict::Same),
         (Better::Lower, 0.95, Verdict::Opposite),
-        (Better::Higher, 0.95, Verdict::OtherSize),
+        (Better::Higher, 0.95, Verdict::DirectionOnly),
         (Better::Higher, 1.05, Verdict::Opposite),
         // Less than a tenth does not count.
-        (Better::Lower, 3.0, Verdict::WithinNoise),
+        (Better::Lower, 3.0, Verdict::NoEffect),
     ] {
         let data = data(Method::Timed, better, &[("old", &old), ("new", &new)]);
         let figure = figure(Statistic::Speedup, Some(published));
@@ -48,7 +48,7 @@ fn a_few_pairs_are_judged_by_student() {
     let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
     let ends = judgement.interval.unwrap().ends;
     assert!(ends.low < 1.0 && ends.high > 1.1);
-    assert_eq!(judgement.verdict, Some(Verdict::WithinNoise));
+    assert_eq!(judgement.verdict, Some(Verdict::Undecided));
     let p = Student::of_pairs(&[10.5, 22.5], &[10.0, 20.0]).map(|test| test.p);
     assert_eq!(judgement.p, p);
 }
@@ -81,7 +81,7 @@ fn exact_samples_that_do_not_vary_are_one_run() {
         assert_eq!(judgement.p.is_none(), exact);
         assert_eq!(judgement.p_holm.is_none(), exact);
         assert_eq!(judgement.interval.is_none(), exact);
-        assert_eq!(judgement.verdict, Some(Verdict::OtherSize));
+        assert_eq!(judgement.verdict, Some(Verdict::DirectionOnly));
     }
 }
 

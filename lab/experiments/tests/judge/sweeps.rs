@@ -29,7 +29,7 @@ fn a_sweep_decides_what_one_assumed_machine_cannot() {
     let large: (&str, &[f64], &[f64]) = ("memory-2", &[10.0], &[30.0]);
     for (small, published, expected) in [
         (15.0, 2.0, Verdict::Same),
-        (15.0, 50.0, Verdict::OtherSize),
+        (15.0, 50.0, Verdict::DirectionOnly),
         (15.0, 0.5, Verdict::Opposite),
         (9.0, 2.0, Verdict::Depends),
         (10.0, 2.0, Verdict::Depends),

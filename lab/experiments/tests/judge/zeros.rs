@@ -22,13 +22,13 @@ fn a_figure_that_is_zero_has_a_direction() {
             Method::Simulated,
             [0.0, 0.0],
             [5.0, 5.0],
-            Some(Verdict::OtherSize),
+            Some(Verdict::DirectionOnly),
         ),
         (
             Method::Simulated,
             [0.0, 0.0],
             [0.0, 0.0],
-            Some(Verdict::WithinNoise),
+            Some(Verdict::NoEffect),
         ),
         (
             Method::Timed,
@@ -41,7 +41,7 @@ fn a_figure_that_is_zero_has_a_direction() {
             Method::Timed,
             [5.0, 0.0],
             [0.0, 0.0],
-            Some(Verdict::WithinNoise),
+            Some(Verdict::Undecided),
         ),
     ] {
         let data = data(kind, Better::Higher, &[("old", &old), ("new", &new)]);

@@ -31,8 +31,8 @@ impl Column {
     #[must_use]
     pub const fn lock(self) -> LockKind {
         match self {
-            Self::Hold | Self::Release => LockKind::TEST_AND_SET,
-            Self::Ticket | Self::TicketYield | Self::TicketYieldOwnLine => LockKind::TICKET,
+            Self::Hold | Self::Release => LockKind::LINUX_TEST_AND_SET,
+            Self::Ticket | Self::TicketYield | Self::TicketYieldOwnLine => LockKind::LINUX_TICKET,
         }
     }
 

@@ -47,7 +47,7 @@ impl Job for CellRun<'_> {
         let next = Counter::new(0);
         let mut machine = SharedPages::machine(
             Setup {
-                instructions_per_access: instructions::per_access(plan.configuration),
+                instructions_per_thousand: instructions::per_thousand(plan.configuration),
                 footprint: match plan.computing {
                     Computing::EvictsLines => Some(footprint::of(plan.profile)),
                     Computing::KeepsLines => None,

@@ -75,7 +75,7 @@ impl SlabSetting {
             Purpose::Explore => (Timing::Random, Watch::Races),
         };
         Setup {
-            instructions_per_access: self.instructions,
+            instructions_per_thousand: self.instructions * 1000,
             timing,
             watch,
             ..Setup::new(self.profile, self.cpus, self.seed)
