@@ -6,9 +6,8 @@ use brickyard_results::Better;
 use crate::data::Key;
 use crate::document::{
     Among, Claim, Curve, Figure, Finding, Head, Outcome, Piece, Points, PrintedSpeedup, ShownIn,
-    Statistic, Table, TableLine, Word,
+    Statistic, Table, TableLine, Verdict, Word,
 };
-use crate::judge::Verdict;
 
 /// Returns a row of the head: each text with the number of columns that it spans.
 pub(crate) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {

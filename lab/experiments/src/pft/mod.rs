@@ -14,25 +14,8 @@ mod host;
 mod simulated;
 mod sizes;
 
-use brickyard_results::Metric;
-
 use crate::cell::Cell;
 use crate::experiment::{Experiment, Form, On};
-
-/// Faults per second of CPU time, and per second of elapsed time.
-const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
-const FAULTS_SEC: Metric<'static> = faults("faults/sec");
-
-/// Pages freed per second of CPU time.
-const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", "pages/s");
-
-/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
-/// fault.
-const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
-
-const fn faults(name: &'static str) -> Metric<'static> {
-    Metric::higher(name, "faults/s")
-}
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {

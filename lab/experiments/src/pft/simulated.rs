@@ -17,7 +17,6 @@ use brickyard_simulate::{Configuration, Setting};
 
 use crate::raw::{Method, Raw};
 
-use super::{FAULTS_CPU, FAULTS_SEC, FREES_CPU, LINES_FAULT};
 use crate::cell::{Cell, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
@@ -25,8 +24,23 @@ use crate::cells::simulated::{CONFIG, Frames, MEMORY, frames, sweep};
 use crate::experiment::Parameter;
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};
-use brickyard_results::counted;
+use brickyard_results::{Metric, counted};
 use brickyard_simulate::setting::usual_frames;
+
+/// Faults per second of CPU time, and per second of elapsed time.
+pub(super) const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
+pub(super) const FAULTS_SEC: Metric<'static> = faults("faults/sec");
+
+/// Pages freed per second of CPU time.
+pub(super) const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", "pages/s");
+
+/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
+/// fault.
+const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
+
+const fn faults(name: &'static str) -> Metric<'static> {
+    Metric::higher(name, "faults/s")
+}
 
 /// A machine, and what is run on it.
 #[derive(Debug, Clone, Copy)]

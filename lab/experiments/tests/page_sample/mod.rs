@@ -4,9 +4,9 @@
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
     Among, Claim, Curve, Document, Figure, Finding, Head, Mistake, Outcome, Piece, Plot, Points,
-    ShownIn, Statistic, Table, TableLine, Word,
+    ShownIn, Statistic, Table, TableLine, Verdict, Word,
 };
-use brickyard_experiments::judge::{Judge, Judgement, Verdict};
+use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
