@@ -14,14 +14,7 @@ mod simulated;
 mod today;
 
 use crate::cell::Cell;
-use crate::experiment::{Experiment, Form, On, Parameter};
-
-/// What is compared, on either kind of machine.
-const COLUMNS: Parameter = Parameter::new(
-    "columns",
-    "hold,release,ticket,ticket+yield,ticket+yield+own-line",
-    "locks and how long they are held, each compared with the one before it",
-);
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
