@@ -42,7 +42,7 @@ pub struct Document {
     /// The results measured here, as sentences with figures in them.
     pub findings: Vec<Finding>,
     /// Where the document is wrong, contradicts itself, or does not support its conclusion.
-    pub mistakes: &'static [Mistake],
+    pub mistakes: Vec<Mistake>,
     /// Its tables, as it printed them.
     pub tables: Vec<Table>,
     /// The same with today's configurations.
@@ -102,22 +102,21 @@ pub enum Weight {
 }
 
 impl Mistake {
-    /// Returns a mistake that changes a conclusion.
+    /// Returns those of a file: one a line, `conclusion` or `print` before its text.
+    ///
+    /// # Panics
+    /// If a line begins with another word: the files are part of the program.
     #[must_use]
-    pub const fn conclusion(text: &'static str) -> Self {
-        Self {
-            text,
-            weight: Weight::Conclusion,
-        }
-    }
-
-    /// Returns a slip that changes none.
-    #[must_use]
-    pub const fn print(text: &'static str) -> Self {
-        Self {
-            text,
-            weight: Weight::Print,
-        }
+    pub fn all(file: &'static str) -> Vec<Self> {
+        let of = |line: &'static str| {
+            let (weight, text) = match line.split_once(' ') {
+                Some(("conclusion", text)) => (Weight::Conclusion, text),
+                Some(("print", text)) => (Weight::Print, text),
+                _ => panic!("neither `conclusion` nor `print` comes first: {line}"),
+            };
+            Self { text, weight }
+        };
+        file.lines().map(of).collect()
     }
 }
 

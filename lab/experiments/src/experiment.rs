@@ -44,6 +44,26 @@ pub struct Form {
     pub cells: fn(&Settings<'_>) -> Result<Vec<Cell>, Refusal>,
 }
 
+impl Form {
+    /// A form whose columns are compared with the first, with nothing below the table.
+    #[must_use]
+    pub const fn new(
+        on: On,
+        runs: u32,
+        parameters: &'static [Parameter],
+        cells: fn(&Settings<'_>) -> Result<Vec<Cell>, Refusal>,
+    ) -> Self {
+        Self {
+            on,
+            parameters,
+            runs,
+            by_steps: false,
+            below: None,
+            cells,
+        }
+    }
+}
+
 /// A kind of machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {

@@ -25,14 +25,7 @@ use crate::settings::{Settings, wrong};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "forecast",
     about: "Huge pages that this host gives, beside how many `snapshot` said it would; as root",
-    forms: &[Form {
-        on: On::Host,
-        parameters: PARAMETERS,
-        runs: 2,
-        by_steps: false,
-        below: None,
-        cells,
-    }],
+    forms: &[Form::new(On::Host, 2, PARAMETERS, cells)],
     reproduced: Vec::new,
     document: None,
     uses_traces: false,

@@ -7,7 +7,9 @@ mod words;
 use printed::{BULK_WORKLOADS, BULKS, Four, PrintedWorkload, REAL, SIMULATED, TICKET, Two};
 
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Head, PrintedSpeedup, Statistic, Table, TableLine};
+use crate::document::{
+    Claim, Document, Figure, Head, Mistake, PrintedSpeedup, Statistic, Table, TableLine,
+};
 use crate::documents::build::{directed, heads, line};
 
 const EXPERIMENT: &str = "locks";
@@ -31,7 +33,7 @@ pub(super) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: today::findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: tables(),
         today: today::today(),
         plots: today::plots(),

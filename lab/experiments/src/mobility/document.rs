@@ -13,7 +13,7 @@ use printed::OF_2007;
 use crate::antifrag::variants;
 use crate::data::Key;
 use crate::document::{
-    Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Statistic, Table,
+    Claim, Curve, Document, Figure, Finding, Mistake, Piece, Plot, Points, Statistic, Table,
 };
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, columns, curve_over_names, directed, directions, finding,
@@ -57,7 +57,7 @@ pub(crate) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: tables(),
         today: today(),
         plots: plots(),

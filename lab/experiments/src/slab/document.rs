@@ -6,7 +6,9 @@ use brickyard_pictures::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Swept, Table};
+use crate::document::{
+    Claim, Document, Figure, Finding, Mistake, Piece, Plot, Statistic, Swept, Table,
+};
 use crate::documents::build::{
     Row, Today, axis, columns, curve, curve_over_names, directions, finding, gmean, heads, line,
     mean, names, summary, times, word, word_beyond,
@@ -94,7 +96,7 @@ pub(crate) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![time(), designs(), parts(), instructions(), symbols()],
         today: today(),
         plots: plots(),

@@ -10,7 +10,7 @@ use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
 use crate::antifrag::variants;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, PrintedSpeedup, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Mistake, PrintedSpeedup, Statistic, Table};
 use crate::documents::build::{columns, directed, line, printed_speedup};
 
 const EXPERIMENT: &str = "two-kinds";
@@ -43,7 +43,7 @@ pub(super) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: today::findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![
             clean_and_kinds(),
             build(),

@@ -32,15 +32,15 @@ use crate::experiment::{Experiment, Form, On};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "two-kinds",
     about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
-    forms: &[Form {
-        on: On::Replayed(&["desktop-2005"]),
-        parameters: parameters::PARAMETERS,
+    forms: &[
         // Nothing in it is left to chance.
-        runs: 1,
-        by_steps: false,
-        below: None,
-        cells: parameters::cells,
-    }],
+        Form::new(
+            On::Replayed(&["desktop-2005"]),
+            1,
+            parameters::PARAMETERS,
+            parameters::cells,
+        ),
+    ],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,
