@@ -159,51 +159,45 @@ fn designs() -> Table {
     };
     // The later mail contradicts this one, so its figures are shown and not judged.
     let corrected = |cpus, text| against(cpus, AT_ONCE, SLAB).printed(text);
-    let plain = |cpus, files, design| Some(micros(cpus, files, design));
-    let lines = |cpus, files, design| Some(Figure::mean(simulated(cpus, files, design, "lines")));
-    let both = |files, design| {
-        vec![
-            plain(1, files, design),
-            plain(8, files, design),
-            lines(8, files, design),
-        ]
-    };
+    let freed = [
+        (AT_ONCE, "freed at once"),
+        (DEFERRED, "deferred"),
+        (LONG, "deferred by 4 ms"),
+        (LONGEST, "deferred by 10 ms"),
+    ];
+    let names = [
+        (SLQB, "SLQB"),
+        (SLUB, "SLUB"),
+        (SLAB, "SLAB"),
+        (BRICKYARD, BRICKYARD),
+    ];
+    let lines = freed.into_iter().flat_map(|(files, freed)| {
+        let (same, bad, corrected) = (&same, &bad, &corrected);
+        names.map(move |(design, name)| {
+            let plain = |cpus| micros(cpus, files, design);
+            let (times, published) = match (files, design) {
+                (AT_ONCE, SLUB) => ([plain(1), same.clone()], ""),
+                (AT_ONCE, SLAB) => (
+                    [corrected(1, "1.201"), corrected(8, "1.616")],
+                    " (published: the later mail)",
+                ),
+                (DEFERRED, SLAB) => ([plain(1), bad.clone()], ""),
+                _ => ([plain(1), plain(8)], ""),
+            };
+            let lines = Figure::mean(simulated(8, files, design, "lines"));
+            let cells = times.into_iter().chain([lines]);
+            line(
+                format!("files {freed}: {name}{published}"),
+                cells.map(Some).collect(),
+            )
+        })
+    });
     Table {
         id: "slab-designs".to_owned(),
         title: "SLQB, SLUB and SLAB: us for a socket, and cache lines for an allocation and its free with eight tasks".to_owned(),
         about: words::DESIGNS.to_owned(),
         head: vec![columns(&["alone", "-n 8", "lines, -n 8"])],
-        lines: vec![
-            line("files freed at once: SLQB", both(AT_ONCE, SLQB)),
-            line(
-                "files freed at once: SLUB",
-                vec![plain(1, AT_ONCE, SLUB), Some(same), lines(8, AT_ONCE, SLUB)],
-            ),
-            line(
-                "files freed at once: SLAB (published: the later mail)",
-                vec![
-                    Some(corrected(1, "1.201")),
-                    Some(corrected(8, "1.616")),
-                    lines(8, AT_ONCE, SLAB),
-                ],
-            ),
-            line("files freed at once: brickyard-slab", both(AT_ONCE, BRICKYARD)),
-            line("files deferred: SLQB", both(DEFERRED, SLQB)),
-            line("files deferred: SLUB", both(DEFERRED, SLUB)),
-            line(
-                "files deferred: SLAB",
-                vec![plain(1, DEFERRED, SLAB), Some(bad), lines(8, DEFERRED, SLAB)],
-            ),
-            line("files deferred: brickyard-slab", both(DEFERRED, BRICKYARD)),
-            line("files deferred by 4 ms: SLQB", both(LONG, SLQB)),
-            line("files deferred by 4 ms: SLUB", both(LONG, SLUB)),
-            line("files deferred by 4 ms: SLAB", both(LONG, SLAB)),
-            line("files deferred by 4 ms: brickyard-slab", both(LONG, BRICKYARD)),
-            line("files deferred by 10 ms: SLQB", both(LONGEST, SLQB)),
-            line("files deferred by 10 ms: SLUB", both(LONGEST, SLUB)),
-            line("files deferred by 10 ms: SLAB", both(LONGEST, SLAB)),
-            line("files deferred by 10 ms: brickyard-slab", both(LONGEST, BRICKYARD)),
-        ],
+        lines: lines.collect(),
     }
 }
 
