@@ -107,7 +107,16 @@ pub(crate) struct Today<'a> {
     pub(crate) beside: Statistic,
 }
 
-impl Today<'_> {
+impl<'a> Today<'a> {
+    /// Gains are shown beside the means.
+    pub(crate) const fn gains(experiment: &'a str, configs: &'a [&'a str]) -> Self {
+        Self {
+            experiment,
+            configs,
+            beside: Statistic::Gain,
+        }
+    }
+
     /// Returns the table with these lines.
     pub(crate) fn table(&self, id: &str, title: &str, about: &str, rows: Vec<Row>) -> Table {
         let mut names = Vec::new();

@@ -121,11 +121,7 @@ fn table() -> Table {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
+    let today = Today::gains(EXPERIMENT, &CONFIGS);
     let rows = [
         Row::new("User, s", "i7-2013", "build cpus-8", "user").decimals(3),
         Row::new("System, s", "i7-2013", "build cpus-8", "system").decimals(4),

@@ -185,11 +185,7 @@ fn today() -> Vec<Table> {
         configs: &ALL,
         beside: Statistic::Difference,
     };
-    let timed = Today {
-        experiment: EXPERIMENT,
-        configs: &TIMED,
-        beside: Statistic::Gain,
-    };
+    let timed = Today::gains(EXPERIMENT, &TIMED);
     let by_reclaim = [
         ("plain", "the oldest pages first"),
         ("lumpy", "with the reclaim patches of 2007"),

@@ -8,7 +8,7 @@ use brickyard_results::Better;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;
-use crate::document::{Document, Finding, Mistake, Plot, Statistic, Table};
+use crate::document::{Document, Finding, Mistake, Plot, Table};
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, curve, curve_over_names, directions, finding, gmean, names,
     printed_speedup, summary,
@@ -179,27 +179,11 @@ fn today() -> Vec<Table> {
             .chain([rate.decimals(2).scaled(1e-6)])
             .collect::<Vec<_>>()
     });
-    let all = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
-    let few = Today {
-        configs: &STORMS,
-        ..all
-    };
-    let of_document = Today {
-        configs: &CONFIGS[..2],
-        ..all
-    };
-    let drained = Today {
-        configs: &DRAINED,
-        ..all
-    };
-    let lent = Today {
-        configs: &["brickyard"],
-        ..all
-    };
+    let all = Today::gains(EXPERIMENT, &CONFIGS);
+    let few = Today::gains(EXPERIMENT, &STORMS);
+    let of_document = Today::gains(EXPERIMENT, &CONFIGS[..2]);
+    let drained = Today::gains(EXPERIMENT, &DRAINED);
+    let lent = Today::gains(EXPERIMENT, &["brickyard"]);
     let unmasked = self::batches().map(|batch| {
         let head = format!("order-0 total-{batch}, ns");
         let workload = format!("order-0 batch-{batch} unmasked");

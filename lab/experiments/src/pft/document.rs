@@ -4,7 +4,7 @@ use brickyard_pictures::plot::Scale;
 use brickyard_results::Better;
 
 use crate::data::Key;
-use crate::document::{Document, Figure, Finding, Mistake, Plot, Statistic, Table};
+use crate::document::{Document, Figure, Finding, Mistake, Plot, Table};
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, curve, directions, finding, gmean, mean, printed_speedup,
     summary, times,
@@ -239,15 +239,8 @@ fn rows(machine: &str, word: &str, counts: &[u32]) -> Vec<Row> {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
-    let of_document = Today {
-        configs: &CONFIGS[..2],
-        ..today
-    };
+    let today = Today::gains(EXPERIMENT, &CONFIGS);
+    let of_document = Today::gains(EXPERIMENT, &CONFIGS[..2]);
     let with_lines = |machine, counts: &'static [u32]| {
         let mut all = rows(machine, "cpus", counts);
         all.extend(line_rows(machine, counts).skip(1));

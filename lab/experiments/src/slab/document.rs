@@ -273,11 +273,7 @@ fn symbols() -> Table {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &HEAPS,
-        beside: Statistic::Gain,
-    };
+    let today = Today::gains(EXPERIMENT, &HEAPS);
     let rows = [1, 8].into_iter().flat_map(|threads| {
         [
             ("wall clock, ns per pair", "pair"),
@@ -308,11 +304,7 @@ fn today() -> Vec<Table> {
 }
 
 /// The designs side by side, on the simulated machine.
-const SIDE_BY_SIDE: Today<'static> = Today {
-    experiment: EXPERIMENT,
-    configs: &DESIGNS,
-    beside: Statistic::Gain,
-};
+const SIDE_BY_SIDE: Today<'static> = Today::gains(EXPERIMENT, &DESIGNS);
 
 fn allocator() -> Table {
     let rows = [AT_ONCE, DEFERRED].into_iter().flat_map(|files| {
@@ -335,10 +327,7 @@ fn allocator() -> Table {
 
 /// Returns the judged lines by the instructions between two accesses.
 fn by_instructions() -> Table {
-    let side_by_side = Today {
-        configs: &DESIGNS[..3],
-        ..SIDE_BY_SIDE
-    };
+    let side_by_side = Today::gains(EXPERIMENT, &DESIGNS[..3]);
     let rows = [AT_ONCE, DEFERRED].into_iter().flat_map(|files| {
         [
             ("1", " instructions-1"),
