@@ -43,14 +43,15 @@ choices! {
     }
 }
 
+/// The names of the heaps.
+pub const HEAPS: [&str; 3] = ["slqb-2008", "brickyard-pinned", "system"];
+
 /// The bytes of an object of [`Loop::Tail`].
 const TAIL_BYTES: u32 = 64;
 
 /// A loop on a heap.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'n> {
-    /// The name of the heap.
-    pub heap: &'n str,
+pub struct Turn {
     /// What is done.
     pub of: Loop,
     /// How many threads do it at the same time.
@@ -62,15 +63,15 @@ pub struct Turn<'n> {
 /// The command with which a process of this program does only a turn.
 const TURN: [&str; 2] = ["turn", "slab"];
 
-impl Turn<'_> {
-    /// Starts a process that [runs](Self::run) this. Returns its values by name.
+impl Turn {
+    /// Starts a process that [runs](Self::run) this on a heap. Returns its values by name.
     ///
     /// # Errors
     /// The process fails.
-    pub fn in_a_process(&self) -> anyhow::Result<HashMap<String, f64>> {
+    pub fn in_a_process(&self, heap: &str) -> anyhow::Result<HashMap<String, f64>> {
         let mut command = this_program(&[])?;
         command.args(TURN);
-        command.args(["--heap", self.heap, "--of", self.of.name()]);
+        command.args(["--heap", heap, "--of", self.of.name()]);
         command.args(["--threads", &self.threads.to_string()]);
         command.args(["--sample-us", &self.sample_us.to_string()]);
         // The system's malloc is what it says.
@@ -94,8 +95,8 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// There is no such heap, or it cannot be built.
-    pub fn run(&self) -> anyhow::Result<Taken> {
-        match self.heap {
+    pub fn run(&self, heap: &str) -> anyhow::Result<Taken> {
+        match heap {
             "brickyard-pinned" => self.on_slabs::<Sheafed<'static, Source, Pinned<Threads>>>(),
             "slqb-2008" => self.on_slabs::<Slqb2008<'static, Source, Pinned<Threads>>>(),
             "system" => Ok(self.on(&Global(System))),
@@ -144,8 +145,11 @@ type Source = ZonePages<'static, Zone<'static, DirectMap<&'static FrameMemory>>>
 /// The bytes of the zone.
 const MEMORY: usize = 64 << 20;
 
-/// CPUs with queues of their own: more than threads are started.
+/// CPUs with queues of their own.
 const CPUS: usize = 64;
+
+/// The most threads of a turn: the one that starts them is a CPU too.
+pub const MOST_THREADS: usize = CPUS - 1;
 
 /// Returns memory that is never freed.
 fn uninit(bytes: usize) -> &'static mut [MaybeUninit<u8>] {

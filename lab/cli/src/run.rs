@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::bail;
 use brickyard_bench::peer::Peer;
-use brickyard_experiments::experiment::Experiment;
-use brickyard_experiments::plan::counted;
+use brickyard_experiments::catalog;
+use brickyard_experiments::plan::{check_traces, counted};
 use brickyard_experiments::raw::CellRows;
 use brickyard_experiments::results::of_run;
 use brickyard_experiments::running::Running;
@@ -66,13 +66,13 @@ impl Run {
         let Some(name) = &self.experiment else {
             return Ok(print(&help::experiments())?);
         };
-        let experiment = Experiment::by_name(name)?;
+        let experiment = catalog::by_name(name)?;
         at_least_one([("jobs", self.jobs)])?;
         let settings = Settings::new(&experiment, self.on.as_deref(), self.runs, &self.set)?;
         let settings = settings.with_peers(peers);
         let cells = settings.cells()?;
         let traces = Traces::new(&self.traces);
-        traces.check(&cells)?;
+        check_traces(&cells, &traces)?;
         self.output.check()?;
         interrupt::watch()?;
         let order: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
@@ -103,14 +103,13 @@ impl Run {
                 None => bail!("interrupted before the first run was done"),
             };
         }
-        let results = of_run(experiment.name, &settings, &done)?;
-        let first = results
-            .rows()
-            .first()
-            .map(|row| row.metric().name.to_owned());
-        let label = |workload: &str, metric: &str| match &first {
-            Some(first) if first == metric => format!("{workload} {metric}"),
-            _ => format!("  {metric}"),
+        let results = of_run(&settings, &done)?;
+        let label = |workload: &str, metric: &str| {
+            let first = results.rows().iter().find(|row| row.workload() == workload);
+            match first.is_some_and(|row| row.metric().name == metric) {
+                true => format!("{workload} {metric}"),
+                false => format!("  {metric}"),
+            }
         };
         match settings.form().by_steps {
             true => self.output.emit_steps(&results, &label)?,

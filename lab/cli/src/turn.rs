@@ -89,12 +89,11 @@ impl PageAlloc {
 impl Slab {
     fn run(&self) -> anyhow::Result<()> {
         let turn = OnHeap {
-            heap: &self.heap,
             of: self.of,
             threads: self.threads as usize,
             sample_us: self.sample_us,
         };
-        let taken = turn.run()?;
+        let taken = turn.run(&self.heap)?;
         let mut out = io::stdout().lock();
         write!(out, "{taken}")?;
         Ok(out.flush()?)

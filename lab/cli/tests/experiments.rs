@@ -1,7 +1,7 @@
-//! `run storm`, `pft`, `kernbench`, `scarce` and `fragmentation` as a user runs them: the exact tables
-//! of simulated ones, since a simulation gives the same on every host; what is true of the others on
-//! any host; and their errors. The expected tables are in `tests/experiments/`; `BRICKYARD_BLESS=1`
-//! rewrites them. And `explore`.
+//! `run storm`, `pft`, `kernbench`, `slab`, `scarce` and `fragmentation` as a user runs them: the
+//! exact tables of simulated ones, since a simulation gives the same on every host; what is true of
+//! the others on any host; and their errors. The expected tables are in `tests/experiments/`;
+//! `BRICKYARD_BLESS=1` rewrites them. And `explore`.
 
 use std::fs;
 use std::path::Path;
@@ -67,6 +67,15 @@ const STORM: [&str; 6] = [
 
 const PFT: [&str; 5] = ["pft", "cpus=1,4", "touched=8M", "--runs", "2"];
 
+const SLAB: [&str; 6] = [
+    "slab",
+    "load=socket,remote,memory",
+    "cpus=2",
+    "files=at-once",
+    "--runs",
+    "2",
+];
+
 /// All machines of a run have the same memory, that of the largest.
 const KERNBENCH: [&str; 5] = ["kernbench", "cpus=2,16", "compiles=4", "--runs", "2"];
 
@@ -76,6 +85,7 @@ fn the_same_command_gives_the_same_table_on_every_host() {
         ("storm.txt", &STORM[..]),
         ("pft.txt", &PFT),
         ("kernbench.txt", &KERNBENCH),
+        ("slab.txt", &SLAB),
     ] {
         let table = printed(&run(words));
         golden(name, &table);
@@ -114,6 +124,25 @@ fn every_configuration_and_the_yardstick_clear_all_their_pages() {
     assert_eq!(rows.len(), 2 * 3 * names.len());
     for row in rows {
         assert_eq!(row["better"], "higher");
+        assert_eq!(row["n"], 2);
+        assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
+    }
+}
+
+#[test]
+fn every_heap_has_the_times_of_sockets_and_its_tail() {
+    let words = ["slab", "--on", "host", "threads=1,3", "sample-us=50"];
+    let rows = rows(&[&words[..], &["--runs", "2"]].concat());
+    // The processor's flags and its time stamp counter are measured on x86-64 only.
+    let of_heap = if cfg!(target_arch = "x86_64") {
+        2 * 5 + 2
+    } else {
+        2 * 4
+    };
+    assert_eq!(rows.len(), 3 * of_heap);
+    let configs: Vec<&Value> = rows[..3].iter().map(|row| &row["config"]).collect();
+    assert_eq!(configs, ["slqb-2008", "brickyard-pinned", "system"]);
+    for row in rows.iter().filter(|row| row["metric"] == "pair") {
         assert_eq!(row["n"], 2);
         assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
     }
@@ -237,7 +266,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["storm", "cpus=8,8"], "cpus: 8 is there twice"),
         (&["pft", "config=vanilla,vanilla"], "vanilla is there twice"),
         (&["storm", "shape=hot,hot"], "hot is there twice"),
-        (&["storm", "shape=wet"], "hot, deep and remote"),
+        (&["storm", "shape=wet"], "hot, deep, remote"),
         (&["storm", "config=linux"], "list-2007"),
         (&["pft", "--on", "cray"], "metatm-2007"),
         (&["storm", "--on", "host"], "only on simulated machines"),
@@ -280,7 +309,16 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["fragmentation", "memory=1M"], "1M has too few"),
         (&["kernbench", "cpus=2", "memory=16M"], "give at least"),
         (&["mobility", "--runs", "3"], "it has one run"),
-        (&["slab"], "reproduce --only slab"),
+        (&["locks", "columns=spin"], "hold, release, ticket,"),
+        (&["slab", "config=slob"], "slqb-2008, slab-2008,"),
+        (&["slab", "load=remote", "cpus=1"], "2 at least"),
+        (&["slab", "load=memory", "nodes=9"], "a CPU at least"),
+        (&["slab", "instructions=0"], "at least 1"),
+        (&["slab", "files=never"], "at-once, deferred,"),
+        (&["slab", "--on", "host", "config=slob"], "system"),
+        (&["slab", "--on", "host", "threads=64"], "at most 63"),
+        (&["slab", "--on", "host", "sample-us=1000001"], "at most"),
+        (&["slab", "--on", "host", "load=remote"], "socket, tail"),
         (&[&host[..], &["threads=1025"]].concat(), "at most 1024"),
         (
             &[&host[..], &["passes=18446744073709551615"]].concat(),
@@ -290,7 +328,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["two-kinds", "stretch=0"], "0.01 to 10000"),
         (&["two-kinds", "every=0"], "0.001 to 3600"),
         (&["two-kinds", "kernelcore=100"], "1 to 99"),
-        (&["two-kinds", "reclaim=none"], "plain, lumpy or compaction"),
+        (&["two-kinds", "reclaim=none"], "plain, lumpy, compaction"),
         (&["two-kinds", "tree=17G"], "at most 16G"),
         (&["quake"], "`brickyard run` lists them"),
         (&["storm", "--set", "pages"], "PARAMETER=VALUE"),

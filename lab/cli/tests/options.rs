@@ -1,13 +1,14 @@
 //! Every option that the command had when it had 31 subcommands, and where it is now: in
 //! `options.csv`, as the words that reach it, or `ended:` with the reason.
 
-use brickyard_experiments::experiment::{Experiment, Form};
+use brickyard_experiments::catalog;
+use brickyard_experiments::experiment::Form;
 use brickyard_experiments::settings::Settings;
 use clap::Command;
 
 /// Returns the form of an experiment that these words choose.
 fn form(experiment: &str, on: Option<&str>) -> &'static Form {
-    let experiment = Experiment::by_name(experiment).unwrap();
+    let experiment = catalog::by_name(experiment).unwrap();
     Settings::new(&experiment, on, None, &[]).unwrap().form()
 }
 

@@ -5,6 +5,7 @@ use core::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
+use brickyard_experiments::catalog;
 use brickyard_experiments::experiment::{Experiment, Form, On};
 use brickyard_run::terminal::wrapped;
 use clap::{Arg, Command};
@@ -130,14 +131,16 @@ fn page() -> String {
     for command in all.get_subcommands().filter(|one| !one.is_hide_set()) {
         of_command(&mut page, command, "");
     }
-    let mut before: Option<(&Form, &str)> = None;
-    for experiment in Experiment::all().filter(|one| !one.forms.is_empty()) {
+    let mut before: Vec<(&Form, &str)> = Vec::new();
+    for experiment in catalog::all() {
         let Experiment { name, about, .. } = experiment;
         let _ = write!(page, "\n## The experiment {name}\n\n{about}.\n");
         for form in experiment.forms {
-            let alike = before.filter(|(other, _)| other.parameters == form.parameters);
-            of_form(&mut page, name, form, alike.map(|(_, name)| name));
-            before = Some((form, name));
+            let alike = before
+                .iter()
+                .find(|(other, _)| other.parameters == form.parameters);
+            of_form(&mut page, name, form, alike.map(|(_, name)| *name));
+            before.push((form, name));
         }
     }
     page

@@ -1,7 +1,7 @@
 //! Counts of a document's directions by how they compare with the measured ones.
 
-use crate::document::{Among, Document, Figure, Outcome};
-use crate::judge::{Judgement, Verdict};
+use crate::document::{Among, Document, Figure, Outcome, Verdict};
+use crate::judge::Judgement;
 
 /// Returns the judgement of a figure; none if its rows are missing.
 pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;

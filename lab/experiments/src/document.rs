@@ -7,18 +7,19 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `figure` | a number, what was published for it, and its sweep |
+//! | `outcome` | what can come out for its direction |
 //! | `statistic` | how a number is computed |
 
 mod figure;
+mod outcome;
 mod statistic;
 
 use brickyard_pictures::plot::Axis;
-use brickyard_results::Interval;
 
 use crate::data::Key;
-use crate::judge::{Judgement, NONE, Verdict};
 
 pub use figure::{Claim, Figure, Judged, PrintedSpeedup, Published, Swept, number, unrounded};
+pub use outcome::{Among, Outcome, Verdict};
 pub use statistic::Statistic;
 
 /// One experiment of one of the five source documents.
@@ -41,7 +42,7 @@ pub struct Document {
     /// The results measured here, as sentences with figures in them.
     pub findings: Vec<Finding>,
     /// Where the document is wrong, contradicts itself, or does not support its conclusion.
-    pub mistakes: &'static [Mistake],
+    pub mistakes: Vec<Mistake>,
     /// Its tables, as it printed them.
     pub tables: Vec<Table>,
     /// The same with today's configurations.
@@ -101,22 +102,21 @@ pub enum Weight {
 }
 
 impl Mistake {
-    /// Returns a mistake that changes a conclusion.
+    /// Returns those of a file: one a line, `conclusion` or `print` before its text.
+    ///
+    /// # Panics
+    /// If a line begins with another word: the files are part of the program.
     #[must_use]
-    pub const fn conclusion(text: &'static str) -> Self {
-        Self {
-            text,
-            weight: Weight::Conclusion,
-        }
-    }
-
-    /// Returns a slip that changes none.
-    #[must_use]
-    pub const fn print(text: &'static str) -> Self {
-        Self {
-            text,
-            weight: Weight::Print,
-        }
+    pub fn all(file: &'static str) -> Vec<Self> {
+        let of = |line: &'static str| {
+            let (weight, text) = match line.split_once(' ') {
+                Some(("conclusion", text)) => (Weight::Conclusion, text),
+                Some(("print", text)) => (Weight::Print, text),
+                _ => panic!("neither `conclusion` nor `print` comes first: {line}"),
+            };
+            Self { text, weight }
+        };
+        file.lines().map(of).collect()
     }
 }
 
@@ -156,10 +156,6 @@ pub enum Piece {
     Directions(Outcome, Among),
 }
 
-/// How far from 1 a speedup must be for words to call it a difference, if its samples do not show
-/// how much it varies (one run of a method that varies, or of an assumed machine).
-const UNKNOWN_SPREAD: f64 = 0.1;
-
 /// A word that a computed speedup chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {
@@ -173,61 +169,6 @@ pub struct Word {
     pub below: &'static str,
     /// The word for a number in between, and for one that may not be a difference.
     pub between: &'static str,
-}
-
-impl Word {
-    /// Returns the word for the judgement of its figure. A speedup whose interval contains 1 shows
-    /// no difference; nor does one whose samples do not show how much it varies, unless it is
-    /// large. If there may be a difference all the same, the words say so.
-    #[must_use]
-    pub fn chosen(&self, found: &Judgement) -> String {
-        let (margin, is_sure) = match found.interval {
-            Some(found) if !found.ends.is_outside(Interval::point(1.0)) => {
-                let none = Interval {
-                    low: 1.0 - NONE,
-                    high: 1.0 + NONE,
-                };
-                (f64::INFINITY, found.ends.is_within(none))
-            }
-            None if !found.constant || found.assumed => (self.margin.max(UNKNOWN_SPREAD), false),
-            _ => (self.margin, true),
-        };
-        if found.value > 1.0 + margin {
-            self.above.to_owned()
-        } else if found.value < 1.0 - margin {
-            self.below.to_owned()
-        } else if is_sure {
-            self.between.to_owned()
-        } else {
-            format!("{} (as far as this run can tell)", self.between)
-        }
-    }
-}
-
-/// The outcome of a direction, for counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Any outcome: all that were measured.
-    Any,
-    /// This verdict.
-    Is(Verdict),
-    /// The direction of the document, whatever the size.
-    SameDirection,
-    /// The samples cannot decide, or it depends on an assumption, or on one that was not varied.
-    Undecided,
-    /// The direction of the document, significant after the correction for many comparisons.
-    SameCorrected,
-    /// The opposite direction, significant after that correction.
-    OppositeCorrected,
-}
-
-/// Which directions are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Among {
-    /// All that are judged.
-    All,
-    /// Those that the document calls significant by its own test.
-    Significant,
 }
 
 /// A table.

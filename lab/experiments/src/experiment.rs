@@ -1,5 +1,5 @@
 //! An experiment is a value: a name, what it can be told, the cells that it consists of, and the
-//! document that it repeats. Nothing else knows an experiment by its name.
+//! document that it repeats. Nothing else knows one by its name but the list of all, `catalog`.
 
 use core::fmt;
 
@@ -9,10 +9,6 @@ use crate::cell::Cell;
 use crate::document::Document;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::{
-    forecast, fragmentation, kernbench, locks, mobility, pagealloc, pft, scarce, slab, storm,
-    two_kinds,
-};
 
 /// An experiment.
 #[derive(Clone, Copy)]
@@ -48,6 +44,26 @@ pub struct Form {
     pub cells: fn(&Settings<'_>) -> Result<Vec<Cell>, Refusal>,
 }
 
+impl Form {
+    /// A form whose columns are compared with the first, with nothing below the table.
+    #[must_use]
+    pub const fn new(
+        on: On,
+        runs: u32,
+        parameters: &'static [Parameter],
+        cells: fn(&Settings<'_>) -> Result<Vec<Cell>, Refusal>,
+    ) -> Self {
+        Self {
+            on,
+            parameters,
+            runs,
+            by_steps: false,
+            below: None,
+            cells,
+        }
+    }
+}
+
 /// A kind of machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
@@ -80,40 +96,6 @@ impl Parameter {
             default,
             help,
         }
-    }
-}
-
-impl Experiment {
-    /// Those of the documents, in the order of the report.
-    pub const REPRODUCED: [Self; 7] = [
-        locks::EXPERIMENT,
-        pagealloc::EXPERIMENT,
-        pft::EXPERIMENT,
-        kernbench::EXPERIMENT,
-        two_kinds::EXPERIMENT,
-        slab::EXPERIMENT,
-        mobility::EXPERIMENT,
-    ];
-
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let others = [
-            storm::EXPERIMENT,
-            scarce::EXPERIMENT,
-            fragmentation::EXPERIMENT,
-            forecast::EXPERIMENT,
-        ];
-        Self::REPRODUCED.into_iter().chain(others)
-    }
-
-    /// Returns the experiment of this name.
-    ///
-    /// # Errors
-    /// [`Refusal::NoExperiment`].
-    pub fn by_name(name: &str) -> Result<Self, Refusal> {
-        Self::all()
-            .find(|one| one.name == name)
-            .ok_or_else(|| Refusal::NoExperiment(name.to_owned()))
     }
 }
 

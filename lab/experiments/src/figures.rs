@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::document::{Document, Figure, Table};
-use crate::judge::{Judge, Member, Verdict};
+use crate::document::{Document, Figure, Table, Verdict};
+use crate::judge::{Judge, Member};
 use crate::numbers::in_cell;
 use crate::store::{WriteError, write_records};
 

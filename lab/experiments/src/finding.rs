@@ -1,9 +1,11 @@
 //! Findings as sentences.
 
+use brickyard_results::Interval;
 use brickyard_results::judge::mean;
 
 use crate::directions::{Directions, Judged};
-use crate::document::{Document, Figure, Finding, Piece, Statistic};
+use crate::document::{Document, Figure, Finding, Piece, Statistic, Word};
+use crate::judge::{Judgement, NONE};
 use crate::numbers::shown;
 
 impl Finding {
@@ -47,6 +49,39 @@ impl Finding {
             " (A full run has more: here means are over {}.)",
             parts.join(" and ")
         )
+    }
+}
+
+/// How far from 1 a speedup must be for words to call it a difference, if its samples do not show
+/// how much it varies (one run of a method that varies, or of an assumed machine).
+const UNKNOWN_SPREAD: f64 = 0.1;
+
+impl Word {
+    /// Returns the word for the judgement of its figure. A speedup whose interval contains 1 shows
+    /// no difference; nor does one whose samples do not show how much it varies, unless it is
+    /// large. If there may be a difference all the same, the words say so.
+    #[must_use]
+    pub fn chosen(&self, found: &Judgement) -> String {
+        let (margin, is_sure) = match found.interval {
+            Some(found) if !found.ends.is_outside(Interval::point(1.0)) => {
+                let none = Interval {
+                    low: 1.0 - NONE,
+                    high: 1.0 + NONE,
+                };
+                (f64::INFINITY, found.ends.is_within(none))
+            }
+            None if !found.constant || found.assumed => (self.margin.max(UNKNOWN_SPREAD), false),
+            _ => (self.margin, true),
+        };
+        if found.value > 1.0 + margin {
+            self.above.to_owned()
+        } else if found.value < 1.0 - margin {
+            self.below.to_owned()
+        } else if is_sure {
+            self.between.to_owned()
+        } else {
+            format!("{} (as far as this run can tell)", self.between)
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! | [`raw`] | a measured value with its key; the rows of a cell |
 //! | [`data`] | all rows, indexed by key |
 //! | [`document`] | the parts of a document's section in the report |
-//! | [`experiment`], [`settings`] | an experiment as a value; what a run of it was told |
+//! | [`experiment`], [`settings`], [`catalog`] | an experiment as a value; what a run of it was told; all of them |
 //! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility`, `storm`, `scarce`, `fragmentation` | one experiment each: cells, and the document as data |
 //! | [`documents`] | all documents; what they share |
 //! | [`judge`] | a figure's value, its interval, and how its direction compares |
@@ -37,6 +37,7 @@
 #[doc = include_str!("../../../docs/book/adding.md")]
 mod adding {}
 pub mod antifrag;
+pub mod catalog;
 pub mod cell;
 mod cells;
 pub mod data;

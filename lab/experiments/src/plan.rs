@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::raw::experiment_of;
+use crate::raw::{Method, experiment_of};
 
+use super::catalog::{REPRODUCED, uses_traces};
 use super::cell::{Cell, Scale};
-use super::cells::timed::by_rounds;
 use super::experiment::Experiment;
+use super::traces::Traces;
 use crate::refusal::Refusal;
 
 /// Returns all cells, in the order in which they are run.
 #[must_use]
 pub fn all_cells() -> Vec<Cell> {
-    Scope::new(Scale::Full, &Experiment::REPRODUCED).cells()
+    Scope::new(Scale::Full, &REPRODUCED).cells()
 }
 
 /// Returns the cells with these names, of any scale.
@@ -29,6 +30,17 @@ pub fn named_cells(names: &[String]) -> Result<Vec<Cell>, Refusal> {
     named.collect()
 }
 
+/// Refuses to start if one of these cells needs traces and their folder does not exist.
+///
+/// # Errors
+/// [`Refusal::NoTraces`].
+pub fn check_traces(cells: &[Cell], traces: &Traces) -> Result<(), Refusal> {
+    match cells.iter().any(uses_traces) {
+        true => traces.check(),
+        false => Ok(()),
+    }
+}
+
 /// Which experiments, and how much of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
@@ -39,9 +51,7 @@ pub struct Scope {
 impl Scope {
     /// Returns these experiments, all at one scale.
     pub fn new(scale: Scale, only: &[Experiment]) -> Self {
-        let experiments = Experiment::REPRODUCED
-            .into_iter()
-            .filter(|one| only.contains(one));
+        let experiments = REPRODUCED.into_iter().filter(|one| only.contains(one));
         Self {
             scales: experiments.map(|one| (one, scale)).collect(),
         }
@@ -78,7 +88,7 @@ impl Scope {
 
     /// Returns the experiments for which `of` returns a scale.
     fn each(of: impl Fn(Experiment) -> Option<Scale>) -> Self {
-        let scales = Experiment::REPRODUCED.map(|one| Some((one, of(one)?)));
+        let scales = REPRODUCED.map(|one| Some((one, of(one)?)));
         let mut scales: Vec<(Experiment, Scale)> = scales.into_iter().flatten().collect();
         // An experiment with the same cells at both scales takes the scale of the others, so that
         // one command runs all.
@@ -108,6 +118,15 @@ impl Scope {
     }
 }
 
+/// Sorts cells into the order in which they are run: timed cells first, round by round, so that a
+/// change of the host within minutes affects all experiments and not the rounds of one alone.
+fn by_rounds(cells: &mut [Cell]) {
+    cells.sort_by_key(|cell| match cell.kind {
+        Method::Timed => (0, cell.run()),
+        _ => (1, None),
+    });
+}
+
 /// Returns true for a cell that only full runs have.
 fn is_full(cell: &Cell) -> bool {
     cell.scale == Scale::Full
@@ -125,7 +144,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_plain_and_begin_with_their_experiment() {
-        for experiment in Experiment::REPRODUCED {
+        for experiment in REPRODUCED {
             let mut names: Vec<String> = Vec::new();
             for cell in (experiment.reproduced)() {
                 let plain =
@@ -145,15 +164,15 @@ mod tests {
 
     #[test]
     fn a_scope_is_recovered_from_its_cells() {
-        let of = |name| Experiment::by_name(name).unwrap();
+        let of = |name| crate::catalog::by_name(name).unwrap();
         let names = |scope: &Scope| -> Vec<String> {
             let cells = scope.cells().into_iter();
             cells.map(|cell| cell.name).collect()
         };
         let holding = |names: &[String]| Scope::holding(names.iter().map(String::as_str));
         for scope in [
-            Scope::new(Scale::Quick, &Experiment::REPRODUCED),
-            Scope::new(Scale::Full, &Experiment::REPRODUCED),
+            Scope::new(Scale::Quick, &REPRODUCED),
+            Scope::new(Scale::Full, &REPRODUCED),
             Scope::new(Scale::Full, &["locks", "kernbench"].map(of)),
             Scope::new(Scale::Quick, &[of("pft")]).joined(&Scope::new(Scale::Full, &[of("slab")])),
         ] {
@@ -163,5 +182,32 @@ mod tests {
         }
         assert_eq!(holding(&[]).experiments().count(), 0);
         assert_eq!(holding(&["none.at.all".to_owned()]), holding(&[]));
+    }
+
+    #[test]
+    fn rounds_of_different_experiments_take_turns() {
+        let mut cells: Vec<Cell> = REPRODUCED
+            .into_iter()
+            .flat_map(|one| (one.reproduced)())
+            .collect();
+        let before: Vec<String> = exact(&cells);
+        by_rounds(&mut cells);
+        assert_eq!(exact(&cells), before, "the others stay as they are");
+        let timed: Vec<&str> = cells
+            .iter()
+            .take_while(|cell| cell.kind == Method::Timed)
+            .map(|cell| &*cell.name)
+            .collect();
+        let of_a_round = timed.iter().filter(|name| name.ends_with(".1")).count();
+        assert!(of_a_round > 4, "{timed:?}");
+        for (number, round) in (1..).zip(timed.chunks(of_a_round)) {
+            let end = format!(".{number}");
+            assert!(round.iter().all(|name| name.ends_with(&end)), "{round:?}");
+        }
+    }
+
+    fn exact(cells: &[Cell]) -> Vec<String> {
+        let exact = cells.iter().filter(|cell| cell.kind != Method::Timed);
+        exact.map(|cell| cell.name.clone()).collect()
     }
 }

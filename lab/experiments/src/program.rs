@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::DefaultHasher;
 use std::sync::OnceLock;
 
+use super::catalog::uses_traces;
 use super::cell::Cell;
 use super::traces::Traces;
 
@@ -41,7 +42,7 @@ const TRACES: &str = ", traces ";
 /// If the traces cannot be read.
 pub(crate) fn of(cell: &Cell, traces: &Traces) -> anyhow::Result<String> {
     let build = build();
-    Ok(if Traces::serve(cell) {
+    Ok(if uses_traces(cell) {
         format!("{build}{TRACES}{}", traces.checksum()?)
     } else {
         build.to_owned()
@@ -55,7 +56,7 @@ pub(crate) fn outdated(program: &str, cell: &Cell, traces: &Traces) -> Option<&'
     if of_build != build() {
         return Some("by another build of the program");
     }
-    let now = Traces::serve(cell).then(|| traces.checksum());
+    let now = uses_traces(cell).then(|| traces.checksum());
     let is_other = match (now, of_traces) {
         (Some(Ok(now)), then) => then != Some(now),
         (Some(Err(_)) | None, _) => false,

@@ -44,11 +44,7 @@ pub fn results(data: &Data, wanted: impl Fn(&Key, Method) -> bool) -> anyhow::Re
 ///
 /// # Errors
 /// If a sample is not a number, or a row has a run twice.
-pub fn of_run(
-    experiment: &str,
-    settings: &Settings<'_>,
-    cells: &[CellRows],
-) -> anyhow::Result<Results> {
+pub fn of_run(settings: &Settings<'_>, cells: &[CellRows]) -> anyhow::Result<Results> {
     let host = match settings.form().on {
         On::Host => Host::read(),
         // Nothing ran on the host's kernel.
@@ -58,7 +54,7 @@ pub fn of_run(
             ..Host::unknown()
         },
     };
-    let mut results = Results::new(format!("{experiment} {settings}"), host);
+    let mut results = Results::new(format!("{} {settings}", settings.experiment), host);
     let (mut lines, mut configs): (Vec<[&str; 2]>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut samples: HashMap<Name<'_>, Sampled<'_>> = HashMap::new();
     for cell in cells {

@@ -10,6 +10,7 @@ use std::thread;
 use anyhow::anyhow;
 use brickyard_results::Host;
 
+use crate::catalog::uses_traces;
 use crate::raw::CellRows;
 use crate::store::{Folder, WriteError, appear};
 
@@ -183,7 +184,7 @@ impl Running<'_> {
         let none = Traces::none();
         let context = Context {
             seed: self.seed,
-            traces: if Traces::serve(cell) {
+            traces: if uses_traces(cell) {
                 self.traces
             } else {
                 &none

@@ -27,6 +27,8 @@ const AUTO: &str = "auto";
 
 /// What one run of an experiment was told.
 pub struct Settings<'a> {
+    /// The name of the experiment.
+    pub experiment: &'static str,
     /// The machine: `host`, or a simulated profile.
     pub machine: &'a str,
     /// How many runs.
@@ -76,6 +78,7 @@ impl<'a> Settings<'a> {
             )));
         }
         Ok(Self {
+            experiment: experiment.name,
             machine,
             runs,
             peers: &[],
@@ -150,6 +153,25 @@ impl<'a> Settings<'a> {
             values.push(value);
         }
         Ok(values)
+    }
+
+    /// The same, each by its name among `all`.
+    ///
+    /// # Errors
+    /// [`Refusal`], as above, with the names there are.
+    pub fn named<T: Copy + PartialEq>(
+        &self,
+        name: &str,
+        all: &[T],
+        name_of: impl Fn(T) -> &'static str,
+    ) -> Result<Vec<T>, Refusal> {
+        self.list_by(name, |text| {
+            let found = all.iter().copied().find(|&one| name_of(one) == text);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = all.iter().map(|&one| name_of(one)).collect();
+                format!("there are {}", names.join(", "))
+            })
+        })
     }
 
     /// Returns a number that is at least 1.
@@ -284,12 +306,6 @@ fn form<'a>(
     experiment: &Experiment,
     machine: Option<&'a str>,
 ) -> Result<(&'static Form, &'a str), Refusal> {
-    if experiment.forms.is_empty() {
-        return Err(Refusal::Setting(format!(
-            "{0} has no parameters; `brickyard reproduce --only {0}` runs it",
-            experiment.name
-        )));
-    }
     let mut forms = experiment.forms.iter();
     let found = match machine {
         None => forms.next().map(|form| match form.on {

@@ -2,8 +2,7 @@
 //! findings, and then how today's default compares.
 
 use crate::directions::{Directions, Judged};
-use crate::document::{Among, Document, ShownIn};
-use crate::judge::Verdict;
+use crate::document::{Among, Document, ShownIn, Verdict};
 use crate::winner::winner;
 
 /// Returns the summary, one line for each sentence.

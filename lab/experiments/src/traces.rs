@@ -17,16 +17,12 @@ use brickyard_workload::Script;
 use brickyard_workload::jobs::{Job, Workload, cut};
 
 use crate::antifrag::load_of;
-use crate::raw::experiment_of;
-
-use super::cell::Cell;
-use super::experiment::Experiment;
 use crate::refusal::Refusal;
 
 /// The folder of traces.
 #[derive(Debug)]
 pub struct Traces {
-    /// None for a cell that uses no traces: see [`Traces::serve`].
+    /// None for a cell that uses no traces.
     folder: Option<PathBuf>,
     checksum: OnceLock<Result<String, String>>,
     jobs: Mutex<HashMap<String, Arc<Vec<Job>>>>,
@@ -42,7 +38,7 @@ impl Traces {
         }
     }
 
-    /// Returns an empty set, for cells that are not [served](Self::serve).
+    /// Returns an empty set, for cells that use none.
     pub(crate) fn none() -> Self {
         Self {
             folder: None,
@@ -52,19 +48,10 @@ impl Traces {
         }
     }
 
-    /// Returns true if this cell uses traces. One that does not is given none, so that an error in
-    /// this function is noticed.
-    pub(crate) fn serve(cell: &Cell) -> bool {
-        let experiment = Experiment::by_name(experiment_of(&cell.name));
-        cell.kind.is_exact() && experiment.is_ok_and(|one| one.uses_traces)
-    }
-
-    /// Refuses to start if one of these cells needs traces and the folder does not exist.
-    pub fn check(&self, cells: &[Cell]) -> Result<(), Refusal> {
+    /// Refuses to start if the folder does not exist.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         match &self.folder {
-            Some(folder) if !folder.is_dir() && cells.iter().any(Self::serve) => {
-                Err(Refusal::NoTraces(folder.clone()))
-            }
+            Some(folder) if !folder.is_dir() => Err(Refusal::NoTraces(folder.clone())),
             _ => Ok(()),
         }
     }
@@ -114,7 +101,7 @@ impl Traces {
 }
 
 /// The error for a cell that is not served.
-const NONE: &str = "this cell is not one of those that use traces (`Traces::serve`)";
+const NONE: &str = "this cell is not one of those that use traces (`catalog::uses_traces`)";
 
 fn cannot(path: &Path) -> String {
     let path = path.display();

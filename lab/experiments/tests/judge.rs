@@ -99,7 +99,7 @@ fn document(figures: &[Figure]) -> Document {
             pieces,
             shown: ShownIn::Document,
         }],
-        mistakes: &[],
+        mistakes: Vec::new(),
         tables: Vec::new(),
         today: Vec::new(),
         plots: Vec::new(),

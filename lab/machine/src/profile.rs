@@ -386,7 +386,7 @@ impl Profile {
     pub const ALL: [&'static Self; 5] = [
         Self::METATM_2007,
         Self::XEON_X5355,
-        &BL460C_G1,
+        Self::BL460C_G1,
         Self::I7_2013,
         &MANY_CORE,
     ];
@@ -396,6 +396,9 @@ impl Profile {
 
     /// The real machine of its author.
     pub const XEON_X5355: &'static Self = &XEON_X5355;
+
+    /// The server of 2008.
+    pub const BL460C_G1: &'static Self = &BL460C_G1;
 
     /// A desktop of 2013.
     pub const I7_2013: &'static Self = &I7_2013;

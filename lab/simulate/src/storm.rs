@@ -14,7 +14,6 @@
 
 use core::cell::RefCell;
 use core::fmt;
-use core::str::FromStr;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Request};
@@ -61,20 +60,6 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// No shape has this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the shapes are hot, deep and remote")]
-pub struct UnknownShape;
-
-impl FromStr for Shape {
-    type Err = UnknownShape;
-
-    fn from_str(name: &str) -> Result<Self, UnknownShape> {
-        let found = Self::ALL.into_iter().find(|shape| shape.name() == name);
-        found.ok_or(UnknownShape)
     }
 }
 

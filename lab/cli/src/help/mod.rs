@@ -7,6 +7,7 @@ mod man;
 
 use core::fmt::Write as _;
 
+use brickyard_experiments::catalog;
 use brickyard_experiments::experiment::{Experiment, Form, On};
 use brickyard_results::{Column, Columns};
 use brickyard_run::terminal::{print, wrapped};
@@ -96,7 +97,7 @@ impl Help {
         all.build();
         if let [name] = self.words.as_slice()
             && all.find_subcommand(name).is_none()
-            && let Ok(experiment) = Experiment::by_name(name)
+            && let Ok(experiment) = catalog::by_name(name)
         {
             return Ok(print(&parameters(&experiment))?);
         }
@@ -109,7 +110,7 @@ impl Help {
 pub(crate) fn experiments() -> String {
     let columns = Columns::new([Column::left().wide(14), Column::left().after(1)]);
     let mut text = "The experiments; run one with `brickyard run NAME`:\n\n".to_owned();
-    for experiment in Experiment::all().filter(|one| !one.forms.is_empty()) {
+    for experiment in catalog::all() {
         text += &columns.line([experiment.name, experiment.about]);
         text.push('\n');
     }
@@ -120,10 +121,6 @@ pub(crate) fn experiments() -> String {
 fn parameters(experiment: &Experiment) -> String {
     let Experiment { name, about, .. } = experiment;
     let mut text = format!("{about}\n");
-    if experiment.forms.is_empty() {
-        return text
-            + &format!("\nIt has no parameters: `brickyard reproduce --only {name}` runs it.\n");
-    }
     for form in experiment.forms {
         let on = match form.on {
             On::Host => "on this host, with real threads (--on host)".to_owned(),

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use brickyard_experiments::catalog;
 use brickyard_experiments::cell::Scale;
-use brickyard_experiments::experiment::Experiment;
 use brickyard_experiments::plan::Scope;
 
 /// The default folder of the traces.
@@ -42,7 +42,7 @@ impl Commands<'_> {
                 continue;
             }
             let mut part = format!("brickyard reproduce {option}");
-            if names.len() < Experiment::REPRODUCED.len() {
+            if names.len() < catalog::REPRODUCED.len() {
                 part += &format!(" --only {}", names.join(","));
             }
             if start == Start::Resume || !parts.is_empty() {
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_run_of_two_scales_is_two_commands() {
-        let of = |name| Experiment::by_name(name).unwrap();
+        let of = |name| catalog::by_name(name).unwrap();
         let run = |scope: &Scope, start| commands("traces").run(scope, start, Path::new("x"));
-        let all = Scope::new(Scale::Quick, &Experiment::REPRODUCED);
+        let all = Scope::new(Scale::Quick, &catalog::REPRODUCED);
         assert_eq!(
             run(&all, Start::New),
             "brickyard reproduce --quick --seed 1 --output x"

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use brickyard_experiments::catalog;
 use brickyard_experiments::cell::{Cell, Scale};
 use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::ANSWER_RULE;
@@ -27,7 +28,7 @@ use brickyard_experiments::finished::{self, Finished};
 use brickyard_experiments::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
-use brickyard_experiments::plan::{Scope, counted, named_cells};
+use brickyard_experiments::plan::{Scope, check_traces, counted, named_cells};
 use brickyard_experiments::running::{Ended, Running, in_folder};
 use brickyard_experiments::store::{Folder, read_rows};
 use brickyard_experiments::traces::Traces;
@@ -106,8 +107,8 @@ pub(crate) fn rules() -> String {
 
 /// Returns the parser of an experiment's name.
 fn experiment() -> impl TypedValueParser<Value = Experiment> {
-    PossibleValuesParser::new(Experiment::REPRODUCED.map(|one| one.name))
-        .try_map(|name| Experiment::by_name(&name))
+    PossibleValuesParser::new(catalog::REPRODUCED.map(|one| one.name))
+        .try_map(|name| catalog::by_name(&name))
 }
 
 impl Reproduce {
@@ -142,14 +143,14 @@ impl Reproduce {
         let folder = self.folder();
         let mut cells = self.requested().cells();
         if !self.resume {
-            traces.check(&cells)?;
+            check_traces(&cells, traces)?;
         }
         self.make_folder()?;
         let _lock = lock::folder(&self.output, |line| tell(line))?;
         if self.resume {
             let kept = Finished::read(&folder, self.seed)?;
             cells = self.left(&kept, cells, traces);
-            traces.check(&cells)?;
+            check_traces(&cells, traces)?;
         } else {
             self.is_new(&folder)?;
         }
@@ -199,7 +200,7 @@ impl Reproduce {
     /// Runs the named cells, even if the folder already has them.
     fn by_name(&self, traces: &Traces) -> anyhow::Result<()> {
         let cells = named_cells(&self.cell)?;
-        traces.check(&cells)?;
+        check_traces(&cells, traces)?;
         let folder = self.folder();
         // Many processes may share this folder, so only one cell of it is read to check the seed.
         let first = finished::names(&folder)?.into_iter();
@@ -326,7 +327,7 @@ impl Reproduce {
     fn requested(&self) -> Scope {
         let scale = if self.full { Scale::Full } else { Scale::Quick };
         if self.only.is_empty() {
-            Scope::new(scale, &Experiment::REPRODUCED)
+            Scope::new(scale, &catalog::REPRODUCED)
         } else {
             Scope::new(scale, &self.only)
         }

@@ -85,11 +85,7 @@ pub(crate) fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         true => Configuration::ALL.to_vec(),
         false => settings.list("config")?,
     };
-    let reclaims = settings.list_by("reclaim", |name| {
-        let mut all = Reclaim::ALL.into_iter();
-        all.find(|reclaim| reclaim.name() == name)
-            .ok_or("give plain, lumpy or compaction")
-    })?;
+    let reclaims = settings.named("reclaim", &Reclaim::ALL, Reclaim::name)?;
     let filmed = match settings.text("pictures") {
         "no" => Filmed::No,
         "yes" => Filmed::Yes,
@@ -109,6 +105,7 @@ pub(crate) fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let mut cells = Vec::new();
     for reclaim in reclaims {
         let of = |configs: Vec<Configuration>| Runs {
+            experiment: settings.experiment,
             profile,
             reclaim,
             configs,
@@ -126,7 +123,7 @@ pub(crate) fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
 }
 
 /// Returns the protocol's settings.
-fn protocol_of(settings: &Settings<'_>) -> Result<Protocol, Refusal> {
+pub(crate) fn protocol_of(settings: &Settings<'_>) -> Result<Protocol, Refusal> {
     let within = |name: &str, least: f64, most: f64| -> Result<f64, Refusal> {
         let value: f64 = settings.one(name)?;
         match (least..=most).contains(&value) {
@@ -160,6 +157,7 @@ fn protocol_of(settings: &Settings<'_>) -> Result<Protocol, Refusal> {
 
 /// Runs of the protocol on one machine with one way of reclaim.
 struct Runs {
+    experiment: &'static str,
     profile: Profile,
     reclaim: Reclaim,
     configs: Vec<Configuration>,
@@ -172,12 +170,12 @@ impl Runs {
     fn cell(self) -> Cell {
         let (machine, reclaim) = (self.profile.name, self.reclaim.name());
         let configs: Vec<&str> = self.configs.iter().map(|config| config.name()).collect();
-        let experiment = match self.profile == Profile::OF_2005 {
-            true => crate::two_kinds::EXPERIMENT.name,
-            false => crate::mobility::EXPERIMENT.name,
-        };
         Cell {
-            name: format!("{experiment}.{machine}.{reclaim}.{}", configs.join("+")),
+            name: format!(
+                "{}.{machine}.{reclaim}.{}",
+                self.experiment,
+                configs.join("+"),
+            ),
             kind: Method::Replayed,
             scale: Scale::Full,
             seconds: 3.0 * self.configs.len() as f64,
@@ -240,20 +238,5 @@ impl Runs {
         figures
             .map(|(metric, value)| template.row(&metric, value))
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::Experiment;
-
-    #[test]
-    fn the_default_settings_are_those_of_the_documents() {
-        for name in ["two-kinds", "mobility"] {
-            let experiment = Experiment::by_name(name).unwrap();
-            let settings = Settings::new(&experiment, None, None, &[]).unwrap();
-            assert_eq!(protocol_of(&settings).unwrap(), Protocol::DEFAULT);
-        }
     }
 }

@@ -41,3 +41,11 @@ pub(crate) fn done_of(cell: &Cell) -> Done {
 pub(crate) fn rows_of(cell: &Cell) -> Vec<Raw> {
     done_of(cell).rows
 }
+
+/// Returns the workload and metric of the rows, adjacent duplicates removed.
+pub(crate) fn keys(rows: &[Raw]) -> Vec<(&str, &str)> {
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    keys.extend(rows.iter().map(|row| (&*row.workload, &*row.metric)));
+    keys.dedup();
+    keys
+}

@@ -168,22 +168,12 @@ impl<T, D> IntoIterator for TurnResults<T, D> {
     }
 }
 
-/// Sorts cells into the order in which they are run: timed cells first, round by round, so that a
-/// change of the host within minutes affects all experiments and not the rounds of one alone.
-pub(crate) fn by_rounds(cells: &mut [Cell]) {
-    cells.sort_by_key(|cell| match cell.kind {
-        Method::Timed => (0, cell.run()),
-        _ => (1, None),
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use brickyard_results::Metric;
 
     use super::*;
     use crate::cells::testing::{found, rows_of};
-    use crate::experiment::Experiment;
 
     const NUMBER: Metric<'static> = Metric::lower("number", "turns");
 
@@ -228,32 +218,5 @@ mod tests {
             taken.by_contestant(),
             [("b", vec![1, 4]), ("a", vec![2, 3])]
         );
-    }
-
-    #[test]
-    fn rounds_of_different_experiments_take_turns() {
-        let mut cells: Vec<Cell> = Experiment::REPRODUCED
-            .into_iter()
-            .flat_map(|one| (one.reproduced)())
-            .collect();
-        let before: Vec<String> = exact(&cells);
-        by_rounds(&mut cells);
-        assert_eq!(exact(&cells), before, "the others stay as they are");
-        let timed: Vec<&str> = cells
-            .iter()
-            .take_while(|cell| cell.kind == Method::Timed)
-            .map(|cell| &*cell.name)
-            .collect();
-        let of_a_round = timed.len() / ROUNDS as usize;
-        assert!(of_a_round > 4, "{timed:?}");
-        for (number, round) in (1..).zip(timed.chunks(of_a_round)) {
-            let end = format!(".{number}");
-            assert!(round.iter().all(|name| name.ends_with(&end)), "{round:?}");
-        }
-    }
-
-    fn exact(cells: &[Cell]) -> Vec<String> {
-        let exact = cells.iter().filter(|cell| cell.kind != Method::Timed);
-        exact.map(|cell| cell.name.clone()).collect()
     }
 }

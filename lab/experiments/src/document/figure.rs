@@ -1,7 +1,7 @@
 //! A figure: which rows it is computed from, what was published for it, and whether and under which
 //! assumptions it is judged.
 
-use super::Statistic;
+use super::statistic::Statistic;
 use crate::data::Key;
 
 /// A number: what it is computed from, and what was published for it.

@@ -6,9 +6,8 @@ use brickyard_results::Better;
 use crate::data::Key;
 use crate::document::{
     Among, Claim, Curve, Figure, Finding, Head, Outcome, Piece, Points, PrintedSpeedup, ShownIn,
-    Statistic, Table, TableLine, Word,
+    Statistic, Table, TableLine, Verdict, Word,
 };
-use crate::judge::Verdict;
 
 /// Returns a row of the head: each text with the number of columns that it spans.
 pub(crate) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
@@ -108,7 +107,16 @@ pub(crate) struct Today<'a> {
     pub(crate) beside: Statistic,
 }
 
-impl Today<'_> {
+impl<'a> Today<'a> {
+    /// Gains are shown beside the means.
+    pub(crate) const fn gains(experiment: &'a str, configs: &'a [&'a str]) -> Self {
+        Self {
+            experiment,
+            configs,
+            beside: Statistic::Gain,
+        }
+    }
+
     /// Returns the table with these lines.
     pub(crate) fn table(&self, id: &str, title: &str, about: &str, rows: Vec<Row>) -> Table {
         let mut names = Vec::new();

@@ -10,14 +10,14 @@ pub(crate) mod magazines;
 
 use std::collections::BTreeSet;
 
+use crate::catalog;
 use crate::data::Key;
 use crate::document::{Document, Points};
-use crate::experiment::Experiment;
 
 /// Returns all of them, in the order of the report.
 #[must_use]
 pub fn all() -> Vec<Document> {
-    let all = Experiment::REPRODUCED.into_iter();
+    let all = catalog::REPRODUCED.into_iter();
     let documents = all.filter_map(|experiment| experiment.document);
     documents.map(|document| document()).collect()
 }

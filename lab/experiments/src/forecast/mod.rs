@@ -25,14 +25,7 @@ use crate::settings::{Settings, wrong};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "forecast",
     about: "Huge pages that this host gives, beside how many `snapshot` said it would; as root",
-    forms: &[Form {
-        on: On::Host,
-        parameters: PARAMETERS,
-        runs: 2,
-        by_steps: false,
-        below: None,
-        cells,
-    }],
+    forms: &[Form::new(On::Host, 2, PARAMETERS, cells)],
     reproduced: Vec::new,
     document: None,
     uses_traces: false,
@@ -76,14 +69,8 @@ struct Trial {
 }
 
 fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
-    let states = settings.list_by("state", |name| {
-        let found = State::ALL.into_iter().find(|state| state.name() == name);
-        found.ok_or("it is one of as-found, every-other, pinned, single")
-    })?;
-    let ways = settings.list_by("way", |name| {
-        let found = WAYS.into_iter().find(|way| way.0 == name);
-        found.ok_or("it is one of pool, compacted, dropped")
-    })?;
+    let states = settings.named("state", &State::ALL, State::name)?;
+    let ways = settings.named("way", &WAYS, |way| way.0)?;
     let memory = memory(settings)?;
     let mut cells = Vec::new();
     for run in 1..=settings.runs {

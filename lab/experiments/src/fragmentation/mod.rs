@@ -17,14 +17,7 @@ use crate::settings::{Settings, wrong};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "fragmentation",
     about: "The share of free memory in whole huge blocks after random allocations and frees",
-    forms: &[Form {
-        on: On::Host,
-        parameters: PARAMETERS,
-        runs: 5,
-        by_steps: false,
-        below: None,
-        cells,
-    }],
+    forms: &[Form::new(On::Host, 5, PARAMETERS, cells)],
     reproduced: Vec::new,
     document: None,
     uses_traces: false,

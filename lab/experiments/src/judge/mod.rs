@@ -76,15 +76,13 @@ use brickyard_results::judge::Difference;
 use brickyard_results::{RatioInterval, SIGNIFICANT_P, holm};
 
 use crate::data::{Data, Key, Samples};
-use crate::document::{Document, Figure, Judged, Published, Statistic};
+use crate::document::{Document, Figure, Judged, Published, Statistic, Verdict};
 use crate::raw::Method;
 use sides::Sides;
 use verdict::Swept;
 
 pub use sweep::{Member, Sweep};
-pub use verdict::{
-    NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict, ZERO_RULE,
-};
+pub use verdict::{NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 
 /// The computed value of a figure, and its comparison.
 #[derive(Debug, Clone, PartialEq)]

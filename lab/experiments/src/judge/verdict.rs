@@ -2,7 +2,7 @@
 
 use brickyard_results::Interval;
 
-use crate::document::{Claim, Published};
+use crate::document::{Claim, Published, Verdict};
 
 /// A measured difference below this fraction of the published one (of its logarithm) is negligible.
 pub const NEGLIGIBLE: f64 = 0.1;
@@ -29,87 +29,6 @@ pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole n
 
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it; otherwise it depends on the assumption, and what it is without another one is shown beside. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
-
-/// How a measured direction compares with the published one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verdict {
-    /// The same direction, and a size within [`SIZE`].
-    Same,
-    /// The same direction, but a smaller or a larger difference than [`SIZE`] allows.
-    DirectionOnly,
-    /// The opposite direction.
-    Opposite,
-    /// No difference, or one so small that the published one is excluded.
-    NoEffect,
-    /// The samples cannot decide.
-    Undecided,
-    /// Some members of the sweep have another direction, or none.
-    Depends,
-    /// It hangs on assumptions that this run did not vary.
-    NotSwept,
-    /// No difference was published, and there is none.
-    NoDifference,
-    /// No difference was published, and there is one.
-    OnlyHere,
-    /// No difference was published, and the samples cannot decide whether there is one.
-    Unclear,
-    /// What would cause the published difference is not modelled.
-    NotTestable,
-    /// A claim that the document's own figure does not fulfil.
-    Contradicted,
-}
-
-impl Verdict {
-    /// All of them, in their order: seven for published directions, three for figures without one,
-    /// [`NotTestable`](Self::NotTestable), and [`Contradicted`](Self::Contradicted).
-    pub const ALL: [Self; 12] = [
-        Self::Same,
-        Self::DirectionOnly,
-        Self::Opposite,
-        Self::NoEffect,
-        Self::Undecided,
-        Self::Depends,
-        Self::NotSwept,
-        Self::NoDifference,
-        Self::OnlyHere,
-        Self::Unclear,
-        Self::NotTestable,
-        Self::Contradicted,
-    ];
-
-    /// Returns true if it is one on a published direction, not on a figure without one.
-    #[must_use]
-    pub const fn is_of_direction(self) -> bool {
-        (self as usize) < Self::NoDifference as usize
-    }
-
-    /// Returns its name in pages and files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::DirectionOnly => "direction only",
-            Self::Opposite => "opposite",
-            Self::NoEffect => "no effect",
-            Self::Undecided => "undecided",
-            Self::Depends => "depends on an assumption",
-            Self::NotSwept => "assumption not varied",
-            Self::NoDifference => "no difference in either",
-            Self::OnlyHere => "a difference here alone",
-            Self::Unclear => "none published, unclear here",
-            Self::NotTestable => "not testable",
-            Self::Contradicted => "contradicted by its own table",
-        }
-    }
-}
-
-/// A measured number: a speedup; of a claim about a value, the value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Number {
-    pub(super) value: f64,
-    /// What it is known to be between; none if the samples are too few.
-    pub(super) range: Option<Interval>,
-}
 
 /// The sweep of a figure.
 #[derive(Debug, Clone, PartialEq)]

@@ -49,22 +49,6 @@ const CLAIMED: &str =
 const DECIDES: &str =
     "Simulated: the allocator's share of a build, which no allocator can gain more than.";
 
-const MISTAKES: [Mistake; 5] = [
-    Mistake::conclusion(
-        "User time fell by 150 s. The whole system time of the baseline, in which the allocator works, is 60 s. No page allocator saves a compiler 17 % of its own time; something else differed between the two runs, such as the clock of the processor.",
-    ),
-    Mistake::conclusion(
-        "The magazine's deviation is four times that of the baseline (50.04 s of user time compared with 12.14): its runs do not all measure the same thing.",
-    ),
-    Mistake::conclusion("A profiler ran during the builds, as it says itself."),
-    Mistake::conclusion(
-        "CPU use is counted as a cost: 742 instead of 731 % is printed as a loss of 1.50 %. Less idle time is not a loss. Here more is better, and the sign of the printed gain is kept in the table.",
-    ),
-    Mistake::print(
-        "Gains of a deviation or a range, printed as if they were results, say nothing about which kernel is faster.",
-    ),
-];
-
 const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is everything else in the recording, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts; the contents of pages and the records of frames are not charged here, as they are for page faults. \
     Seconds cannot be compared, gains can. Directions are judged for means only. The gain of CPU use has the document's sign (more use is negative); its direction is judged with more being better.";
 
@@ -84,7 +68,7 @@ pub(super) fn document() -> Document {
         claimed: CLAIMED,
         decides: DECIDES,
         findings: findings(),
-        mistakes: &MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![table()],
         today: today(),
         plots: vec![plot()],
@@ -137,11 +121,7 @@ fn table() -> Table {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
+    let today = Today::gains(EXPERIMENT, &CONFIGS);
     let rows = [
         Row::new("User, s", "i7-2013", "build cpus-8", "user").decimals(3),
         Row::new("System, s", "i7-2013", "build cpus-8", "system").decimals(4),

@@ -61,14 +61,7 @@ const fn seconds(name: &'static str) -> Metric<'static> {
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "kernbench",
     about: "make -j on a recorded build: user, system, elapsed (2013)",
-    forms: &[Form {
-        on: On::Simulated("i7-2013"),
-        parameters: PARAMETERS,
-        runs: 5,
-        by_steps: false,
-        below: None,
-        cells: set,
-    }],
+    forms: &[Form::new(On::Simulated("i7-2013"), 5, PARAMETERS, set)],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,

@@ -4,17 +4,25 @@ mod printed;
 mod today;
 mod words;
 
-use printed::{BULK_WORKLOADS, BULKS, Four, PrintedWorkload, REAL, SIMULATED, TICKET, Two};
+use printed::{BULK_WORKLOADS, BULKS, Columns, PrintedWorkload, REAL, SIMULATED, TICKET};
 
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Head, PrintedSpeedup, Statistic, Table, TableLine};
+use crate::document::{
+    Claim, Document, Figure, Mistake, PrintedSpeedup, Statistic, Table, TableLine,
+};
 use crate::documents::build::{directed, heads, line};
 
 const EXPERIMENT: &str = "locks";
 const METATM: &str = "metatm-2007";
 const XEON: &str = "xeon-x5355";
-/// `unmod`, `ts`, `ts+opt`, `ts+opt+cl`.
-const TICKETS: [&str; 4] = ["hold", "ticket", "ticket+yield", "ticket+yield+own-line"];
+/// The columns of the patch, and of ticket locks: the paper's name, and ours.
+const PATCHED: [(&str, &str); 2] = [("unmod", "hold"), ("opt", "release")];
+const TICKETS: [(&str, &str); 4] = [
+    ("unmod", "hold"),
+    ("ts", "ticket"),
+    ("ts+opt", "ticket+yield"),
+    ("ts+opt+cl", "ticket+yield+own-line"),
+];
 
 fn key(machine: &str, workload: &str, cpus: u32, config: &str, metric: &str) -> Key {
     let workload = format!("{workload} cpus-{cpus}");
@@ -31,7 +39,7 @@ pub(super) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: today::findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: tables(),
         today: today::today(),
         plots: today::plots(),
@@ -39,87 +47,127 @@ pub(super) fn document() -> Document {
 }
 
 fn tables() -> Vec<Table> {
-    let mut tables: Vec<Table> = SIMULATED.iter().map(simulated).collect();
-    tables.extend([real(), bulks(), ticket()]);
-    tables
+    let simulated = SIMULATED.iter().map(|(cpus, of)| {
+        let times = Times {
+            machine: METATM,
+            cpus: *cpus,
+            columns: PATCHED,
+            of,
+        };
+        times.table(
+            format!("locks-simulated-{cpus}"),
+            format!("Performance, simulated hardware, {cpus} CPU (seconds)"),
+            words::SIMULATED,
+        )
+    });
+    let real = Times {
+        machine: XEON,
+        cpus: 8,
+        columns: PATCHED,
+        of: &REAL,
+    };
+    let real = real.table(
+        "locks-real".to_owned(),
+        "Real hardware: two Xeon X5355, 8 cores (seconds; hdparm: MB/s)".to_owned(),
+        words::REAL,
+    );
+    let ticket = Times {
+        machine: XEON,
+        cpus: 8,
+        columns: TICKETS,
+        of: &TICKET,
+    };
+    let ticket = ticket.table(
+        "locks-ticket".to_owned(),
+        "Integration with ticket spinlocks (seconds; hdparm: MB/s)".to_owned(),
+        words::TICKET,
+    );
+    simulated.chain([real, bulks(), ticket]).collect()
 }
 
-/// One of the paper's tables with two columns for each workload: the simulated ones, and that of
-/// the real machine.
-struct Pairs<'a> {
+/// One of the paper's tables of times, with some columns for each workload.
+struct Times<'a, const N: usize, const STEPS: usize> {
     machine: &'a str,
     cpus: u32,
-    of: &'a [PrintedWorkload<Two>],
+    /// The paper's name of each, and ours.
+    columns: [(&'a str, &'a str); N],
+    of: &'a [PrintedWorkload<Columns<N, STEPS>>],
 }
 
-impl Pairs<'_> {
-    fn head(&self) -> Vec<Vec<Head>> {
-        let workloads: Vec<_> = self.of.iter().map(|&(name, ..)| (name, 2)).collect();
-        let columns: Vec<_> = self
-            .of
-            .iter()
-            .flat_map(|_| [("unmod", 1), ("opt", 1)])
-            .collect();
-        vec![heads(&workloads), heads(&columns)]
+impl<const N: usize, const STEPS: usize> Times<'_, N, STEPS> {
+    fn table(&self, id: String, title: String, about: &str) -> Table {
+        let workloads: Vec<_> = self.of.iter().map(|&(name, ..)| (name, N)).collect();
+        let columns = self
+            .columns
+            .map(|(name, _)| (name, 1))
+            .repeat(self.of.len());
+        Table {
+            id,
+            title,
+            about: about.to_owned(),
+            head: vec![heads(&workloads), heads(&columns)],
+            lines: vec![
+                self.line("Mean", Statistic::Mean, |of| of.mean),
+                self.line("Standard Deviation", Statistic::StdDev, |of| of.deviation),
+                self.line("95% Confidence Interval", Statistic::Interval95, |of| {
+                    of.interval
+                }),
+                self.speedups(),
+            ],
+        }
     }
 
-    fn key(&self, workload: &str, config: &str) -> Key {
+    fn key(&self, workload: &str, column: usize) -> Key {
+        let (_, config) = self.columns[column];
         key(self.machine, workload, self.cpus, config, "time")
     }
 
-    /// Returns the line of one statistic, for both columns of each workload.
-    fn pair_line(
+    /// Returns the line of one statistic, for all columns of each workload.
+    fn line(
         &self,
         head: &str,
         statistic: Statistic,
-        printed: impl Fn(&Two) -> [&'static str; 2],
+        printed: impl Fn(&Columns<N, STEPS>) -> [&'static str; N],
     ) -> TableLine {
         let mut cells = Vec::new();
-        for (_, workload, two) in self.of {
-            let texts = two.as_ref().map(&printed);
-            for (side, config) in ["hold", "release"].into_iter().enumerate() {
+        for (_, workload, of) in self.of {
+            let texts = of.as_ref().map(&printed);
+            cells.extend((0..N).map(|column| {
                 let measured = workload
-                    .map(|workload| Figure::new(statistic, self.key(workload, config)).decimals(3));
-                cells.push(cell(measured, texts.map(|texts| texts[side])));
-            }
+                    .map(|workload| Figure::new(statistic, self.key(workload, column)).decimals(3));
+                cell(measured, texts.map(|texts| texts[column]))
+            }));
         }
         line(head, cells)
     }
 
+    /// Each column over the one before it.
     fn speedups(&self) -> TableLine {
         let mut cells = Vec::new();
-        for (_, workload, two) in self.of {
+        for (_, workload, of) in self.of {
             cells.push(None);
-            let measured = workload.map(|workload| {
-                Figure::compared(
-                    Statistic::Speedup,
-                    self.key(workload, "release"),
-                    self.key(workload, "hold"),
-                )
-                .decimals(3)
-            });
-            let shown = cell(measured, two.as_ref().map(|two| two.speedup[0]));
-            cells.push(match (shown, workload, two) {
-                (Some(figure), Some(_), Some(two)) => Some(directed(
-                    figure,
-                    PrintedSpeedup::itself(two.speedup[0]),
-                    claim(two.speedup[0]),
-                )),
-                (shown, ..) => shown,
-            });
+            cells.extend((0..STEPS).map(|step| {
+                let text = of.as_ref().map(|of| of.speedup[step]);
+                let measured = workload.map(|workload| {
+                    let (of, against) = (self.key(workload, step + 1), self.key(workload, step));
+                    Figure::compared(Statistic::Speedup, of, against).decimals(3)
+                });
+                let claim = text.map_or(Claim::Noise, claim);
+                let judged = |figure| {
+                    let figure = directed(figure, text.and_then(PrintedSpeedup::itself), claim);
+                    match self.columns[step + 1].1 {
+                        "ticket" => figure.not_testable(words::OTHER_LOCKS),
+                        _ => figure,
+                    }
+                };
+                let shown = cell(measured, text);
+                match workload {
+                    Some(_) => shown.map(judged),
+                    None => shown,
+                }
+            }));
         }
         line("Speedup", cells)
-    }
-
-    fn lines(&self) -> Vec<TableLine> {
-        vec![
-            self.pair_line("Mean", Statistic::Mean, |two| two.mean),
-            self.pair_line("Standard Deviation", Statistic::StdDev, |two| two.deviation),
-            self.pair_line("95% Confidence Interval", Statistic::Interval95, |two| {
-                two.interval
-            }),
-            self.speedups(),
-        ]
     }
 }
 
@@ -140,36 +188,6 @@ fn cell(measured: Option<Figure>, text: Option<&'static str>) -> Option<Figure> 
         (Some(figure), None) => Some(figure),
         (None, Some(text)) => Some(Figure::not_modelled(text)),
         (None, None) => None,
-    }
-}
-
-fn simulated((cpus, of): &(u32, Vec<PrintedWorkload<Two>>)) -> Table {
-    let pairs = Pairs {
-        machine: METATM,
-        cpus: *cpus,
-        of,
-    };
-    Table {
-        id: format!("locks-simulated-{cpus}"),
-        title: format!("Performance, simulated hardware, {cpus} CPU (seconds)"),
-        about: words::SIMULATED.to_owned(),
-        head: pairs.head(),
-        lines: pairs.lines(),
-    }
-}
-
-fn real() -> Table {
-    let pairs = Pairs {
-        machine: XEON,
-        cpus: 8,
-        of: &REAL,
-    };
-    Table {
-        id: "locks-real".to_owned(),
-        title: "Real hardware: two Xeon X5355, 8 cores (seconds; hdparm: MB/s)".to_owned(),
-        about: words::REAL.to_owned(),
-        head: pairs.head(),
-        lines: pairs.lines(),
     }
 }
 
@@ -194,78 +212,5 @@ fn bulks() -> Table {
         about: words::BULKS.to_owned(),
         head: vec![heads(&workloads), heads(&columns)],
         lines: lines.collect(),
-    }
-}
-
-/// Returns a line of the table of ticket locks.
-fn ticket_line(
-    head: &str,
-    statistic: Statistic,
-    printed: impl Fn(&Four) -> [&'static str; 4],
-) -> TableLine {
-    let mut cells = Vec::new();
-    for (_, workload, four) in TICKET.iter() {
-        let texts = four.as_ref().map(&printed);
-        for (side, config) in TICKETS.into_iter().enumerate() {
-            let measured = workload.map(|workload| {
-                Figure::new(statistic, key(XEON, workload, 8, config, "time")).decimals(3)
-            });
-            cells.push(cell(measured, texts.map(|texts| texts[side])));
-        }
-    }
-    line(head, cells)
-}
-
-/// Each column over the one before it.
-fn ticket_speedups() -> TableLine {
-    let mut cells = Vec::new();
-    for (_, workload, four) in TICKET.iter() {
-        cells.push(None);
-        for (side, step) in TICKETS.windows(2).enumerate() {
-            let text = four.as_ref().map(|four| four.speedup[side]);
-            let measured = workload.map(|workload| {
-                Figure::compared(
-                    Statistic::Speedup,
-                    key(XEON, workload, 8, step[1], "time"),
-                    key(XEON, workload, 8, step[0], "time"),
-                )
-                .decimals(3)
-            });
-            let claim = text.map_or(Claim::Noise, claim);
-            let shown = cell(measured, text);
-            let judged = |figure| {
-                let figure = directed(figure, text.and_then(PrintedSpeedup::itself), claim);
-                match step[1] {
-                    "ticket" => figure.not_testable(words::OTHER_LOCKS),
-                    _ => figure,
-                }
-            };
-            cells.push(match workload {
-                Some(_) => shown.map(judged),
-                None => shown,
-            });
-        }
-    }
-    line("Speedup", cells)
-}
-
-fn ticket() -> Table {
-    let workloads: Vec<_> = TICKET.iter().map(|&(name, ..)| (name, 4)).collect();
-    let columns = [("unmod", 1), ("ts", 1), ("ts+opt", 1), ("ts+opt+cl", 1)].repeat(TICKET.len());
-    Table {
-        id: "locks-ticket".to_owned(),
-        title: "Integration with ticket spinlocks (seconds; hdparm: MB/s)".to_owned(),
-        about: words::TICKET.to_owned(),
-        head: vec![heads(&workloads), heads(&columns)],
-        lines: vec![
-            ticket_line("Mean", Statistic::Mean, |four| four.mean),
-            ticket_line("Standard Deviation", Statistic::StdDev, |four| {
-                four.deviation
-            }),
-            ticket_line("95% Confidence Interval", Statistic::Interval95, |four| {
-                four.interval
-            }),
-            ticket_speedups(),
-        ],
     }
 }

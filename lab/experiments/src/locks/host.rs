@@ -15,8 +15,7 @@ use brickyard_results::{Metric, bytes_text, counted};
 use brickyard_run::side_by_side::cores;
 use brickyard_simulate::locks::Column;
 
-use super::COLUMNS;
-use super::simulated::{bulk_figures, lists};
+use super::simulated::{COLUMNS, bulk_figures, lists};
 use crate::cell::Cell;
 use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use crate::experiment::Parameter;
@@ -114,7 +113,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
 /// # Errors
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
-    let columns: Vec<Column> = settings.list("columns")?;
+    let columns = settings.named("columns", &Column::ALL, Column::name)?;
     let threads = settings.threads("threads", || numbers_up_to(cores()).collect())?;
     let load = load(settings)?;
     let (batch, high) = lists(settings, Zone2007::BATCH)?;

@@ -14,36 +14,26 @@ mod simulated;
 mod today;
 
 use crate::cell::Cell;
-use crate::experiment::{Experiment, Form, On, Parameter};
-
-/// What is compared, on either kind of machine.
-const COLUMNS: Parameter = Parameter::new(
-    "columns",
-    "hold,release,ticket,ticket+yield,ticket+yield+own-line",
-    "locks and how long they are held, each compared with the one before it",
-);
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "locks",
     about: "How long to hold the zone lock for a bulk of pages: time, waiting, holding (2007)",
     forms: &[
+        // As in the simulations of 2007: too few for a star.
         Form {
-            on: On::Simulated("metatm-2007"),
-            parameters: simulated::PARAMETERS,
-            // As in the simulations of 2007: too few for a star.
-            runs: 4,
             by_steps: true,
-            below: None,
-            cells: simulated::set,
+            ..Form::new(
+                On::Simulated("metatm-2007"),
+                4,
+                simulated::PARAMETERS,
+                simulated::set,
+            )
         },
         Form {
-            on: On::Host,
-            parameters: host::PARAMETERS,
-            runs: 15,
             by_steps: true,
-            below: None,
-            cells: host::set,
+            ..Form::new(On::Host, 15, host::PARAMETERS, host::set)
         },
     ],
     reproduced: cells,

@@ -16,7 +16,6 @@ use brickyard_workload::jobs::Workload;
 
 use crate::raw::{Method, Raw};
 
-use super::COLUMNS;
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::RowTemplate;
 use crate::cells::simulated::all_served;
@@ -50,6 +49,13 @@ const STORM: &str = "storm";
 /// The least memory of a zone. A smaller one has fewer blocks of the highest order than a few CPUs
 /// need.
 const MEMORY_LEAST: usize = 16 << 20;
+
+/// What is compared, on either kind of machine.
+pub(super) const COLUMNS: Parameter = Parameter::new(
+    "columns",
+    "hold,release,ticket,ticket+yield,ticket+yield+own-line",
+    "locks and how long they are held, each compared with the one before it",
+);
 
 /// What can be set on a simulated machine.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -121,7 +127,8 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     };
     let workloads = settings.list::<String>("workload")?;
     let workloads: Vec<&str> = workloads.iter().map(named).collect::<Result<_, _>>()?;
-    let (cpus, columns) = (settings.cpus("cpus")?, settings.list("columns")?);
+    let cpus = settings.cpus("cpus")?;
+    let columns = settings.named("columns", &Column::ALL, Column::name)?;
     let suffix = settings.suffix(&["events", "batch", "high", "memory", "keep-lines"]);
     let mut cells = Vec::new();
     for workload in workloads {

@@ -13,7 +13,7 @@ use printed::OF_2007;
 use crate::antifrag::variants;
 use crate::data::Key;
 use crate::document::{
-    Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Statistic, Table,
+    Claim, Curve, Document, Figure, Finding, Mistake, Piece, Plot, Points, Statistic, Table,
 };
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, columns, curve_over_names, directed, directions, finding,
@@ -57,7 +57,7 @@ pub(crate) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: tables(),
         today: today(),
         plots: plots(),
@@ -71,56 +71,21 @@ fn assumptions() -> [&'static str; 7] {
 
 /// What one of the eight tables shows.
 struct TableOf {
-    workload: &'static str,
+    id: String,
+    workload: String,
     metric: &'static str,
     better: Better,
     decimals: usize,
-    directions: Directions,
-}
-
-/// Whether the directions of a table are judged.
-#[derive(Clone, Copy)]
-enum Directions {
-    Judged,
-    /// No: they would be compared with the measurement that another table is compared with, and all
-    /// are below 1 %.
-    JudgedElsewhere,
+    /// Whether its directions are judged.
+    is_judged: bool,
 }
 
 impl TableOf {
-    const fn kernbench(metric: &'static str) -> Self {
-        Self {
-            workload: "kernbench",
-            metric,
-            better: Better::Lower,
-            decimals: 2,
-            directions: Directions::Judged,
-        }
-    }
-
-    const fn huge_pages(workload: &'static str) -> Self {
-        Self {
-            workload,
-            metric: "huge-pages",
-            better: Better::Higher,
-            decimals: 1,
-            directions: Directions::Judged,
-        }
-    }
-
-    /// Returns the same with its directions not judged.
-    const fn judged_elsewhere(self) -> Self {
-        Self {
-            directions: Directions::JudgedElsewhere,
-            ..self
-        }
-    }
-
     fn line(
         &self,
         &[_, machine, architecture, ref texts @ ..]: &printed::PrintedLine,
     ) -> crate::document::TableLine {
-        let of = |config: &str| key(machine, self.workload, config, self.metric);
+        let of = |config: &str| key(machine, &self.workload, config, self.metric);
         let cells = KERNELS.iter().zip(texts).map(|(config, &text)| {
             let figure = Figure::mean(of(config))
                 .printed(text)
@@ -130,30 +95,27 @@ impl TableOf {
             } else {
                 let speedup = printed_speedup(self.better, texts[0], text);
                 let figure = figure.against(of(KERNELS[0]));
-                match self.directions {
-                    Directions::Judged => {
-                        let figure = directed(figure, speedup, Claim::Untested);
-                        match self.better {
-                            Better::Higher => figure.swept(&assumptions()),
-                            Better::Lower | Better::Neither => figure,
-                        }
+                match (self.is_judged, self.better) {
+                    (false, _) => figure,
+                    (true, Better::Higher) => {
+                        directed(figure, speedup, Claim::Untested).swept(&assumptions())
                     }
-                    Directions::JudgedElsewhere => figure,
+                    (true, _) => directed(figure, speedup, Claim::Untested),
                 }
             })
         });
         line(format!("{machine} ({architecture})"), cells.collect())
     }
 
-    fn table(&self, id: &str, title: &str, about: &str) -> Table {
+    fn table(&self, title: String, about: &str) -> Table {
         let unit = match self.better {
             Better::Lower | Better::Neither => "Seconds",
             Better::Higher => "Percentage",
         };
-        let lines = OF_2007.iter().filter(|[table, ..]| *table == id);
+        let lines = OF_2007.iter().filter(|[table, ..]| *table == self.id);
         Table {
-            id: format!("mobility-{id}"),
-            title: title.to_owned(),
+            id: format!("mobility-{}", self.id),
+            title,
             about: about.to_owned(),
             head: vec![
                 columns(&[
@@ -177,53 +139,44 @@ fn tables() -> Vec<Table> {
 
 /// The eight tables, as they are printed.
 fn tables_of_2007() -> Vec<Table> {
-    let (cpu, elapsed) = (
-        TableOf::kernbench("cpu-time"),
-        TableOf::kernbench("elapsed"),
-    );
-    let huge = TableOf::huge_pages;
-    vec![
-        cpu.table(
-            "cpu-time",
-            "Kernbench Total CPU Time",
-            words::KERNBENCH,
-        ),
-        elapsed.table(
-            "elapsed",
-            "Kernbench Total Elapsed Time",
-            words::KERNBENCH,
-        ),
-        huge("plain under load").table(
-            "under-load",
-            "Percentage of memory allocated as huge pages under load",
-            words::HUGE_PAGES,
-        ),
-        huge("plain at rest").table(
-            "at-rest",
-            "Percentage of memory allocated as huge pages at rest at end of test",
-            words::HUGE_PAGES,
-        ),
-        cpu.judged_elsewhere().table(
-            "cpu-time-reclaim",
-            "Kernbench Total CPU Time, with the reclaim patches",
+    let mut tables = Vec::new();
+    for (reclaim, id, with, builds, huge_pages) in [
+        ("plain", "", "", words::KERNBENCH, words::HUGE_PAGES),
+        (
+            "lumpy",
+            "-reclaim",
+            ", with the reclaim patches",
             words::KERNBENCH_RECLAIM,
-        ),
-        elapsed.judged_elsewhere().table(
-            "elapsed-reclaim",
-            "Kernbench Total Elapsed Time, with the reclaim patches",
-            words::KERNBENCH_RECLAIM,
-        ),
-        huge("lumpy under load").table(
-            "under-load-reclaim",
-            "Percentage of memory allocated as huge pages under load, with the reclaim patches",
             words::HUGE_PAGES_RECLAIM,
         ),
-        huge("lumpy at rest").table(
-            "at-rest-reclaim",
-            "Percentage of memory allocated as huge pages at rest at end of test, with the reclaim patches",
-            words::HUGE_PAGES_RECLAIM,
-        ),
-    ]
+    ] {
+        for (metric, time) in [("cpu-time", "CPU"), ("elapsed", "Elapsed")] {
+            let of = TableOf {
+                id: format!("{metric}{id}"),
+                workload: "kernbench".to_owned(),
+                metric,
+                better: Better::Lower,
+                decimals: 2,
+                // With the patches they would be compared with the measurement that they are
+                // compared with without, and all are below 1 %.
+                is_judged: reclaim == "plain",
+            };
+            tables.push(of.table(format!("Kernbench Total {time} Time{with}"), builds));
+        }
+        for (moment, end) in [("under load", ""), ("at rest", " at end of test")] {
+            let of = TableOf {
+                id: format!("{}{id}", moment.replace(' ', "-")),
+                workload: format!("{reclaim} {moment}"),
+                metric: "huge-pages",
+                better: Better::Higher,
+                decimals: 1,
+                is_judged: true,
+            };
+            let title = format!("Percentage of memory allocated as huge pages {moment}{end}{with}");
+            tables.push(of.table(title, huge_pages));
+        }
+    }
+    tables
 }
 
 fn today() -> Vec<Table> {
@@ -232,11 +185,7 @@ fn today() -> Vec<Table> {
         configs: &ALL,
         beside: Statistic::Difference,
     };
-    let timed = Today {
-        experiment: EXPERIMENT,
-        configs: &TIMED,
-        beside: Statistic::Gain,
-    };
+    let timed = Today::gains(EXPERIMENT, &TIMED);
     let by_reclaim = [
         ("plain", "the oldest pages first"),
         ("lumpy", "with the reclaim patches of 2007"),

@@ -33,15 +33,15 @@ use crate::experiment::{Experiment, Form, On};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "mobility",
     about: "Huge pages under load and at rest, grouping by mobility (2007)",
-    forms: &[Form {
-        on: On::Replayed(&["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"]),
-        parameters: parameters::PARAMETERS,
+    forms: &[
         // Nothing in it is left to chance.
-        runs: 1,
-        by_steps: false,
-        below: None,
-        cells: parameters::cells,
-    }],
+        Form::new(
+            On::Replayed(&["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"]),
+            1,
+            parameters::PARAMETERS,
+            parameters::cells,
+        ),
+    ],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use brickyard_pictures::markup::escape_json;
 use serde::Serialize;
 
-use super::Report;
 use super::figure::ROW;
+use super::report::Report;
 use crate::document::Statistic;
 
 /// What the script reads.

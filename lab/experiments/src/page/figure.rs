@@ -4,8 +4,8 @@
 use core::fmt::Write as _;
 
 use super::markup::Escaped;
-use crate::document::{Figure, Statistic};
-use crate::judge::{Judgement, Member, Sweep, Verdict};
+use crate::document::{Figure, Statistic, Verdict};
+use crate::judge::{Judgement, Member, Sweep};
 use crate::numbers::four_digits;
 
 /// The name and the description of a single row, which is not a statistic.

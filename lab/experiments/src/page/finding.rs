@@ -2,13 +2,12 @@
 
 use core::fmt::Write as _;
 
-use super::Report;
 use super::figure;
 use super::markup::Prose;
+use super::report::Report;
 use crate::directions::Directions;
-use crate::document::{Document, Finding, Outcome, Piece};
+use crate::document::{Document, Finding, Outcome, Piece, Verdict};
 use crate::finding::printed_mean;
-use crate::judge::Verdict;
 use crate::numbers::shown;
 
 /// How much is written.

@@ -16,6 +16,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `report` | what goes into it |
 //! | `markup` | escaping, and code in prose |
 //! | `figure` | a figure's element, the mark of its verdict |
 //! | `finding` | sentences with figures in them; the counts of directions |
@@ -33,19 +34,17 @@ mod markup;
 mod part;
 mod plots;
 mod raw_part;
+mod report;
 mod summary;
 mod table;
 
-use core::fmt;
 use std::io::{self, Write};
 
 use brickyard_pictures::markup::{fill, script};
 use brickyard_pictures::pagetypes::html;
 use brickyard_pictures::policy;
 
-use crate::data::Data;
-use crate::document::{Document, Figure, Finding};
-use crate::judge::Judgement;
+pub use report::{Embedded, Missing, Report};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -57,66 +56,6 @@ const SCRIPTS: [&str; 6] = [
     include_str!("players.js"),
     include_str!("selftest.js"),
 ];
-
-/// Everything that goes into a report.
-pub struct Report<'r> {
-    /// The documents, in the order of their sections.
-    pub documents: &'r [Document],
-    /// All rows.
-    pub data: &'r Data,
-    /// Returns the judgement of a figure; none if its rows are missing.
-    pub judged: &'r dyn Fn(&Figure) -> Option<Judgement>,
-    /// The command that made the run.
-    pub command: String,
-    /// Returns the command that repeats the cell of this name.
-    pub cell_command: &'r dyn Fn(&str) -> String,
-    /// What a reader must know before trusting a number, such as a noisy host; one sentence each.
-    pub warnings: Vec<String>,
-    /// Pages with a player.
-    pub pages: Vec<Embedded>,
-    /// The date of the report.
-    pub date: String,
-    /// The version of the program.
-    pub version: String,
-    /// Cells that failed or were not run.
-    pub missing: Vec<Missing>,
-    /// The finding above the summary's table: who wins by how much. If it counts directions, they
-    /// are those of the first document.
-    pub winner: Option<Finding>,
-}
-
-impl fmt::Debug for Report<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Report")
-            .field("documents", &self.documents.len())
-            .field("rows", &self.data.len())
-            .field("pages", &self.pages.len())
-            .field("command", &self.command)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A cell that is missing from the report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    /// Its name.
-    pub cell: String,
-    /// Why it has no rows, such as its error.
-    pub why: String,
-}
-
-/// A page with a player, which the report holds in a frame of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Embedded {
-    /// The experiment in whose section it is shown.
-    pub experiment: String,
-    /// What it shows.
-    pub title: String,
-    /// The path of the same page as a file, relative to the report, such as `pages/elm3b245.html`.
-    pub file: String,
-    /// The whole page.
-    pub html: String,
-}
 
 /// Writes the page. Uses memory in proportion to its size, and calls [`Report::judged`] once or
 /// twice for each figure.

@@ -6,7 +6,8 @@ use core::fmt::Write as _;
 
 use super::finding;
 use super::markup::{Escaped, Prose};
-use super::{Embedded, Report, plots, table};
+use super::report::{Embedded, Report};
+use super::{plots, table};
 use crate::document::{Document, Table, Weight};
 
 /// Returns the section as HTML. Writing to a string cannot fail.

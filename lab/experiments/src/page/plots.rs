@@ -5,9 +5,9 @@ use core::fmt::Write as _;
 use brickyard_pictures::plot::{self, Axis, Scale};
 use brickyard_results::counted;
 
-use super::Report;
 use super::figure;
 use super::markup::{Escaped, Prose, plain};
+use super::report::Report;
 use crate::document::{Curve, Figure, Plot, Points, Statistic};
 use crate::judge::Judgement;
 use crate::numbers::four_digits;

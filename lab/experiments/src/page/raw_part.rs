@@ -2,8 +2,8 @@
 
 use core::fmt::Write as _;
 
-use super::Report;
 use super::markup::Escaped;
+use super::report::Report;
 
 /// Programs that read the files, and their commands.
 const READERS: [(&str, &str); 3] = [

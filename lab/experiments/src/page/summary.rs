@@ -4,9 +4,9 @@
 use brickyard_results::counted;
 use core::fmt::Write as _;
 
-use super::Report;
 use super::finding::{self, Length, write_counts};
 use super::markup::{Escaped, Prose};
+use super::report::Report;
 use crate::directions::{ANSWER_RULE, Answer, Directions};
 use crate::document::{Among, Document, ShownIn};
 use crate::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};

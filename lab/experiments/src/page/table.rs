@@ -3,9 +3,9 @@
 use brickyard_results::counted;
 use core::fmt::Write as _;
 
-use super::Report;
 use super::figure;
 use super::markup::{Escaped, Prose, plain};
+use super::report::Report;
 use crate::data::Key;
 use crate::document::{Figure, Statistic, Table, TableLine};
 use crate::numbers;

@@ -8,7 +8,7 @@ use brickyard_results::Better;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;
-use crate::document::{Document, Finding, Mistake, Plot, Statistic, Table};
+use crate::document::{Document, Finding, Mistake, Plot, Table};
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, curve, curve_over_names, directions, finding, gmean, names,
     printed_speedup, summary,
@@ -57,27 +57,6 @@ const ASKED: &str = "Linux keeps lists of free pages for each CPU, which must be
 const CLAIMED: &str = "Magazines that all CPUs share cost 3 to 17 % more than per-CPU lists for batches of up to 128 pages, and 9 to 18 % less from 256 on.";
 
 const DECIDES: &str = "Timed on this host, in rounds: the interval of the ratio. A busy host leaves much of it within noise.";
-
-const MISTAKES: [Mistake; 6] = [
-    Mistake::conclusion(
-        "The benchmark ran one page more than it divided by: batch + 1 pages, divided by the batch. Times batch / (batch + 1), all small batches cost nearly the same (vanilla 320 to 350 cycles an allocation). That small batches look expensive is not a property of the allocator.",
-    ),
-    Mistake::conclusion(
-        "It did not reset its sums from one round to the next, so a disturbed sample affects all that follow it.",
-    ),
-    Mistake::conclusion(
-        "The gain of 42.72 % at alloc-8 (41.22 % at total-8) is one bad sample of vanilla, 666 cycles between neighbours of 427 and 342.",
-    ),
-    Mistake::print(
-        "11 of the 30 totals are larger than allocation and free together, by up to 11 cycles (magazine, batch 4); the others equal them.",
-    ),
-    Mistake::conclusion(
-        "It explains slow frees by the wait for a magazine. The benchmark runs on one CPU, where no other CPU holds one; the cost is that of the lock itself. From 256 pages on frees are faster, not slower.",
-    ),
-    Mistake::conclusion(
-        "A profiler ran during all tests, as it says itself; no deviation is printed.",
-    ),
-];
 
 const TABLE: &str = "Timed on this host: one thread allocates and frees a batch of single pages, with the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. The document has cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
     without a kernel's checks. A process has no interrupts to mask, so each mask saves and restores the processor's flags as a kernel's does (all of `pushf; cli; popf` but `cli`, which a process may not execute): lists pay that at each allocation and each free, magazines only at the zone lock. So gains can be compared, cycles cannot. The two mistakes of its benchmark are not repeated. The crossover of lists and magazines is at batches larger than the lists. Which of the two is cheaper below it is a matter of a mask against an atomic instruction, and so of the processor: a table below has both designs without the masks. Batches of 8 are not judged: the published figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are not all independent.";
@@ -147,7 +126,7 @@ pub(crate) fn document() -> Document {
         claimed: CLAIMED,
         decides: DECIDES,
         findings: findings(),
-        mistakes: &MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![table()],
         today: today(),
         plots: plots(),
@@ -200,27 +179,11 @@ fn today() -> Vec<Table> {
             .chain([rate.decimals(2).scaled(1e-6)])
             .collect::<Vec<_>>()
     });
-    let all = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
-    let few = Today {
-        configs: &STORMS,
-        ..all
-    };
-    let of_document = Today {
-        configs: &CONFIGS[..2],
-        ..all
-    };
-    let drained = Today {
-        configs: &DRAINED,
-        ..all
-    };
-    let lent = Today {
-        configs: &["brickyard"],
-        ..all
-    };
+    let all = Today::gains(EXPERIMENT, &CONFIGS);
+    let few = Today::gains(EXPERIMENT, &STORMS);
+    let of_document = Today::gains(EXPERIMENT, &CONFIGS[..2]);
+    let drained = Today::gains(EXPERIMENT, &DRAINED);
+    let lent = Today::gains(EXPERIMENT, &["brickyard"]);
     let unmasked = self::batches().map(|batch| {
         let head = format!("order-0 total-{batch}, ns");
         let workload = format!("order-0 batch-{batch} unmasked");

@@ -24,12 +24,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "pagealloc",
     about: "Pages allocated and freed in batches, storms, drains (2013)",
     forms: &[Form {
-        on: On::Host,
-        parameters: host::PARAMETERS,
-        runs: 10,
-        by_steps: false,
         below: Some(host::below),
-        cells: host::set,
+        ..Form::new(On::Host, 10, host::PARAMETERS, host::set)
     }],
     reproduced: cells,
     document: Some(document::document),

@@ -12,15 +12,13 @@
 //! In `ahead` half as many fill buffers overlap, so that the clearing of a page takes as long as
 //! before. Only two threads of a core make the first two differ from the machine itself.
 
-use std::sync::LazyLock;
-
 use brickyard_machine::Profile;
 use brickyard_simulate::Configuration;
 
-use super::simulated::{FaultRun, PAGES, profile_of};
+use super::simulated::{FaultRun, PAGES};
 use crate::cell::{Cell, Scale};
 
-const MACHINE: &str = "i7-2013";
+const I7: &Profile = Profile::I7_2013;
 
 const RUNS: u32 = 5;
 
@@ -30,7 +28,7 @@ struct Assumed {
     /// Its name in workloads.
     name: &'static str,
     /// The machine.
-    profile: &'static LazyLock<Profile>,
+    profile: &'static Profile,
     cpus: &'static [usize],
 }
 
@@ -59,30 +57,23 @@ const ASSUMED: [Assumed; 4] = [
     },
 ];
 
-static CORES: LazyLock<Profile> = LazyLock::new(|| Profile {
+static CORES: Profile = Profile {
     threads_per_core: 1,
-    ..i7()
-});
-static FAST_THREADS: LazyLock<Profile> = LazyLock::new(|| Profile {
+    ..*I7
+};
+static FAST_THREADS: Profile = Profile {
     shared_core_percent: 140,
-    ..i7()
-});
-static SLOW_THREADS: LazyLock<Profile> = LazyLock::new(|| Profile {
+    ..*I7
+};
+static SLOW_THREADS: Profile = Profile {
     shared_core_percent: 180,
-    ..i7()
-});
-static AHEAD: LazyLock<Profile> = LazyLock::new(|| {
-    let i7 = i7();
-    Profile {
-        memory_cycles: i7.memory_cycles / 2,
-        fill_buffers: i7.fill_buffers / 2,
-        ..i7
-    }
-});
-
-fn i7() -> Profile {
-    profile_of(MACHINE).clone()
-}
+    ..*I7
+};
+static AHEAD: Profile = Profile {
+    memory_cycles: I7.memory_cycles / 2,
+    fill_buffers: I7.fill_buffers / 2,
+    ..*I7
+};
 
 /// Lists, and the magazines that are to replace them.
 const CONFIGURATIONS: [Configuration; 2] = [Configuration::List2007, Configuration::Magazine2013];
@@ -102,7 +93,6 @@ pub(super) fn cells() -> Vec<Cell> {
 
 fn cell(assumed: Assumed, cpus: usize, configuration: Configuration, run: u32) -> Cell {
     FaultRun {
-        machine: MACHINE,
         profile: assumed.profile,
         cpus,
         assumption: Some(assumed.name.to_owned()),

@@ -4,7 +4,7 @@ use brickyard_pictures::plot::Scale;
 use brickyard_results::Better;
 
 use crate::data::Key;
-use crate::document::{Document, Figure, Finding, Mistake, Plot, Statistic, Table};
+use crate::document::{Document, Figure, Finding, Mistake, Plot, Table};
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, curve, directions, finding, gmean, mean, printed_speedup,
     summary, times,
@@ -69,18 +69,6 @@ const CLAIMED: &str = "With magazines there are 1 to 10 % fewer page faults per 
 
 const DECIDES: &str = "Simulated: how many cache lines move between CPUs, for mappings that no cache holds. The document does not give their size.";
 
-const MISTAKES: [Mistake; 3] = [
-    Mistake::conclusion(
-        "All it says about its machine is that it is an i7 with one socket. Such a machine with eight CPUs has four cores of two threads each, so from five CPUs on both columns show threads that share a core. That is not distinguished from contention.",
-    ),
-    Mistake::conclusion(
-        "No deviation is printed, and a profiler ran. Losses of 10.32 % (4 CPUs) and 10.45 % (7) are between losses of 1 to 4 %: nothing in the design makes four CPUs differ from three or five.",
-    ),
-    Mistake::conclusion(
-        "Faults per second of CPU time and faults per second disagree at 3 and 7 CPUs: -0.98 compared with -7.29 %, and -10.45 compared with -3.11 %. Both count the same faults; why one falls without the other is not explained.",
-    ),
-];
-
 const TABLE: &str = "Simulated: the machine's caches and clock, 1 to 8 CPUs, each of which faults in its part of 64 MiB, with the library's own source as the allocator. The 64 lines of each page are cleared through the caches, and the kernel's record of each frame, 64 bytes in which the lists have their links, is written at each allocation and free. An exit frees its pages in lists of 14, as Linux 3.9 does. \
     The cost of the trap and the page table was fitted to the published figure of one CPU, so the absolute value at one CPU is no check; everything else is. From five CPUs on two of them are threads of one core and share its caches, its fill buffers and its execution units; that an instruction then takes 1.6 times as long is assumed. The kernel's page table locks, LRU lists and counters, and the bandwidth of the memory, are not modelled. \
     What decides the direction on 6 and more CPUs is how soon the zone's lock is busy all the time, for lists take it for every 31 pages and read records of frames under it, each of which comes from memory. The table of other assumptions below shows that; the directions are judged over all of them.";
@@ -136,7 +124,7 @@ pub(crate) fn document() -> Document {
         claimed: CLAIMED,
         decides: DECIDES,
         findings: findings(&tables),
-        mistakes: &MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables,
         today: today(),
         plots: plots(),
@@ -251,15 +239,8 @@ fn rows(machine: &str, word: &str, counts: &[u32]) -> Vec<Row> {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &CONFIGS,
-        beside: Statistic::Gain,
-    };
-    let of_document = Today {
-        configs: &CONFIGS[..2],
-        ..today
-    };
+    let today = Today::gains(EXPERIMENT, &CONFIGS);
+    let of_document = Today::gains(EXPERIMENT, &CONFIGS[..2]);
     let with_lines = |machine, counts: &'static [u32]| {
         let mut all = rows(machine, "cpus", counts);
         all.extend(line_rows(machine, counts).skip(1));

@@ -12,7 +12,7 @@ use brickyard_results::{bytes_text, counted};
 use brickyard_run::memory::available;
 use brickyard_run::side_by_side::cores;
 
-use super::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
+use super::simulated::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use crate::cell::Cell;
 use crate::cells::configs::{MaskedConfiguration, OF_2013};
 use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};

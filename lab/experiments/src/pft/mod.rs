@@ -14,47 +14,21 @@ mod host;
 mod simulated;
 mod sizes;
 
-use brickyard_results::Metric;
-
 use crate::cell::Cell;
 use crate::experiment::{Experiment, Form, On};
-
-/// Faults per second of CPU time, and per second of elapsed time.
-const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
-const FAULTS_SEC: Metric<'static> = faults("faults/sec");
-
-/// Pages freed per second of CPU time.
-const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", "pages/s");
-
-/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
-/// fault.
-const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
-
-const fn faults(name: &'static str) -> Metric<'static> {
-    Metric::higher(name, "faults/s")
-}
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "pft",
     about: "Page faults a second, by the number of CPUs (2013)",
     forms: &[
-        Form {
-            on: On::Simulated("i7-2013"),
-            parameters: simulated::PARAMETERS,
-            runs: 5,
-            by_steps: false,
-            below: None,
-            cells: simulated::set,
-        },
-        Form {
-            on: On::Host,
-            parameters: host::PARAMETERS,
-            runs: 10,
-            by_steps: false,
-            below: None,
-            cells: host::set,
-        },
+        Form::new(
+            On::Simulated("i7-2013"),
+            5,
+            simulated::PARAMETERS,
+            simulated::set,
+        ),
+        Form::new(On::Host, 10, host::PARAMETERS, host::set),
     ],
     reproduced: cells,
     document: Some(document::document),

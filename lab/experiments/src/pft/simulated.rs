@@ -17,7 +17,6 @@ use brickyard_simulate::{Configuration, Setting};
 
 use crate::raw::{Method, Raw};
 
-use super::{FAULTS_CPU, FAULTS_SEC, FREES_CPU, LINES_FAULT};
 use crate::cell::{Cell, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
@@ -25,13 +24,28 @@ use crate::cells::simulated::{CONFIG, Frames, MEMORY, frames, sweep};
 use crate::experiment::Parameter;
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};
-use brickyard_results::counted;
+use brickyard_results::{Metric, counted};
 use brickyard_simulate::setting::usual_frames;
+
+/// Faults per second of CPU time, and per second of elapsed time.
+pub(super) const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
+pub(super) const FAULTS_SEC: Metric<'static> = faults("faults/sec");
+
+/// Pages freed per second of CPU time.
+pub(super) const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", "pages/s");
+
+/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
+/// fault.
+const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
+
+const fn faults(name: &'static str) -> Metric<'static> {
+    Metric::higher(name, "faults/s")
+}
 
 /// A machine, and what is run on it.
 #[derive(Debug, Clone, Copy)]
 struct Machine {
-    name: &'static str,
+    profile: &'static Profile,
     cpus: &'static [usize],
     /// How many of the runs belong to the quick scale.
     quick_runs: u32,
@@ -41,13 +55,13 @@ struct Machine {
 
 const MACHINES: [Machine; 2] = [
     Machine {
-        name: "i7-2013",
+        profile: Profile::I7_2013,
         cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
         quick_runs: 2,
         quick_cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
     },
     Machine {
-        name: "metatm-2007",
+        profile: Profile::METATM_2007,
         cpus: &[1, 2, 4, 8, 16, 32],
         quick_runs: 1,
         quick_cpus: &[1, 4, 32],
@@ -125,7 +139,6 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let frames = frames(settings, &machines)?;
     sweep(settings, |cpus, configuration, run| {
         FaultRun {
-            machine: profile.name,
             profile,
             cpus,
             assumption: None,
@@ -152,13 +165,12 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -> Cell {
-    let profile = profile_of(machine.name);
+    let profile = machine.profile;
     let is_quick = run <= machine.quick_runs
         && machine.quick_cpus.contains(&cpus)
         && IN_QUICK.contains(&configuration)
         && (configuration, cpus) != (Configuration::Magazine2013, 32);
     FaultRun {
-        machine: machine.name,
         profile,
         cpus,
         assumption: None,
@@ -170,16 +182,9 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
     .cell(Scale::quick_if(is_quick))
 }
 
-/// Returns the machine of this name, which is one of the profiles.
-pub(super) fn profile_of(name: &str) -> &'static Profile {
-    Profile::by_name(name).expect("the machine is one of the profiles")
-}
-
 /// A run of page faults on a simulated machine.
 #[derive(Debug, Clone)]
 pub(super) struct FaultRun {
-    /// The machine's name in rows.
-    pub(super) machine: &'static str,
     /// The machine, or a variant of it.
     pub(super) profile: &'static Profile,
     pub(super) cpus: usize,
@@ -205,7 +210,7 @@ impl FaultRun {
         Cell {
             name: format!(
                 "pft.{}.{name}.{}.{}",
-                self.machine, self.configuration, self.run
+                self.profile.name, self.configuration, self.run
             ),
             kind: Method::Simulated,
             scale,
@@ -223,7 +228,7 @@ impl FaultRun {
                     more_instructions: 0,
                 })?;
                 let template = RowTemplate {
-                    machine: self.machine,
+                    machine: self.profile.name,
                     workload: &workload,
                     config: self.configuration.name(),
                     run: self.run,
@@ -259,7 +264,7 @@ mod tests {
     #[test]
     fn pages_of_every_machine_exceed_its_caches() {
         for machine in MACHINES {
-            let profile = Profile::by_name(machine.name).unwrap();
+            let profile = machine.profile;
             for &cpus in machine.cpus {
                 let touched = pages(profile, cpus) * FRAME_BYTES;
                 // What all caches hold together, whether one has what another has or not.
@@ -269,11 +274,11 @@ mod tests {
                 assert!(
                     touched >= 4 * caches,
                     "{} {cpus}: {touched} {caches}",
-                    machine.name
+                    profile.name
                 );
             }
         }
-        let metatm = Profile::by_name("metatm-2007").unwrap();
+        let metatm = Profile::METATM_2007;
         assert_eq!(pages(metatm, 32), 32 * (16 << 20) / FRAME_BYTES);
         assert_eq!(pages(metatm, 1), PAGES);
     }

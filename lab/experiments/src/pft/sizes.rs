@@ -6,12 +6,11 @@
 //! design wins. Two sizes have several runs on every number of CPUs: the published directions are
 //! judged over them. The smallest, which caches hold, and the largest are shown beside them.
 
+use brickyard_machine::Profile;
 use brickyard_simulate::Configuration;
 
-use super::simulated::{FaultRun, profile_of};
+use super::simulated::FaultRun;
 use crate::cell::{Cell, Scale};
-
-const MACHINE: &str = "i7-2013";
 
 /// What is run of a size.
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +71,7 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
     let all = cpus * pages;
     let is_quick = run == 1 && all <= QUICK_PAGES && SHOWN.contains(&cpus);
     FaultRun {
-        machine: MACHINE,
-        profile: profile_of(MACHINE),
+        profile: Profile::I7_2013,
         cpus,
         assumption: Some(format!("pages-{pages}")),
         pages: all,

@@ -20,14 +20,7 @@ use crate::settings::{Settings, wrong};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "scarce",
     about: "Requests when memory is nearly exhausted: one that must fail, one that must find a block",
-    forms: &[Form {
-        on: On::Host,
-        parameters: PARAMETERS,
-        runs: 5,
-        by_steps: false,
-        below: None,
-        cells,
-    }],
+    forms: &[Form::new(On::Host, 5, PARAMETERS, cells)],
     reproduced: Vec::new,
     document: None,
     uses_traces: false,

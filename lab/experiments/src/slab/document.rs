@@ -6,7 +6,9 @@ use brickyard_pictures::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Swept, Table};
+use crate::document::{
+    Claim, Document, Figure, Finding, Mistake, Piece, Plot, Statistic, Swept, Table,
+};
 use crate::documents::build::{
     Row, Today, axis, columns, curve, curve_over_names, directions, finding, gmean, heads, line,
     mean, names, summary, times, word, word_beyond,
@@ -94,7 +96,7 @@ pub(crate) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![time(), designs(), parts(), instructions(), symbols()],
         today: today(),
         plots: plots(),
@@ -157,51 +159,45 @@ fn designs() -> Table {
     };
     // The later mail contradicts this one, so its figures are shown and not judged.
     let corrected = |cpus, text| against(cpus, AT_ONCE, SLAB).printed(text);
-    let plain = |cpus, files, design| Some(micros(cpus, files, design));
-    let lines = |cpus, files, design| Some(Figure::mean(simulated(cpus, files, design, "lines")));
-    let both = |files, design| {
-        vec![
-            plain(1, files, design),
-            plain(8, files, design),
-            lines(8, files, design),
-        ]
-    };
+    let freed = [
+        (AT_ONCE, "freed at once"),
+        (DEFERRED, "deferred"),
+        (LONG, "deferred by 4 ms"),
+        (LONGEST, "deferred by 10 ms"),
+    ];
+    let names = [
+        (SLQB, "SLQB"),
+        (SLUB, "SLUB"),
+        (SLAB, "SLAB"),
+        (BRICKYARD, BRICKYARD),
+    ];
+    let lines = freed.into_iter().flat_map(|(files, freed)| {
+        let (same, bad, corrected) = (&same, &bad, &corrected);
+        names.map(move |(design, name)| {
+            let plain = |cpus| micros(cpus, files, design);
+            let (times, published) = match (files, design) {
+                (AT_ONCE, SLUB) => ([plain(1), same.clone()], ""),
+                (AT_ONCE, SLAB) => (
+                    [corrected(1, "1.201"), corrected(8, "1.616")],
+                    " (published: the later mail)",
+                ),
+                (DEFERRED, SLAB) => ([plain(1), bad.clone()], ""),
+                _ => ([plain(1), plain(8)], ""),
+            };
+            let lines = Figure::mean(simulated(8, files, design, "lines"));
+            let cells = times.into_iter().chain([lines]);
+            line(
+                format!("files {freed}: {name}{published}"),
+                cells.map(Some).collect(),
+            )
+        })
+    });
     Table {
         id: "slab-designs".to_owned(),
         title: "SLQB, SLUB and SLAB: us for a socket, and cache lines for an allocation and its free with eight tasks".to_owned(),
         about: words::DESIGNS.to_owned(),
         head: vec![columns(&["alone", "-n 8", "lines, -n 8"])],
-        lines: vec![
-            line("files freed at once: SLQB", both(AT_ONCE, SLQB)),
-            line(
-                "files freed at once: SLUB",
-                vec![plain(1, AT_ONCE, SLUB), Some(same), lines(8, AT_ONCE, SLUB)],
-            ),
-            line(
-                "files freed at once: SLAB (published: the later mail)",
-                vec![
-                    Some(corrected(1, "1.201")),
-                    Some(corrected(8, "1.616")),
-                    lines(8, AT_ONCE, SLAB),
-                ],
-            ),
-            line("files freed at once: brickyard-slab", both(AT_ONCE, BRICKYARD)),
-            line("files deferred: SLQB", both(DEFERRED, SLQB)),
-            line("files deferred: SLUB", both(DEFERRED, SLUB)),
-            line(
-                "files deferred: SLAB",
-                vec![plain(1, DEFERRED, SLAB), Some(bad), lines(8, DEFERRED, SLAB)],
-            ),
-            line("files deferred: brickyard-slab", both(DEFERRED, BRICKYARD)),
-            line("files deferred by 4 ms: SLQB", both(LONG, SLQB)),
-            line("files deferred by 4 ms: SLUB", both(LONG, SLUB)),
-            line("files deferred by 4 ms: SLAB", both(LONG, SLAB)),
-            line("files deferred by 4 ms: brickyard-slab", both(LONG, BRICKYARD)),
-            line("files deferred by 10 ms: SLQB", both(LONGEST, SLQB)),
-            line("files deferred by 10 ms: SLUB", both(LONGEST, SLUB)),
-            line("files deferred by 10 ms: SLAB", both(LONGEST, SLAB)),
-            line("files deferred by 10 ms: brickyard-slab", both(LONGEST, BRICKYARD)),
-        ],
+        lines: lines.collect(),
     }
 }
 
@@ -277,11 +273,7 @@ fn symbols() -> Table {
 }
 
 fn today() -> Vec<Table> {
-    let today = Today {
-        experiment: EXPERIMENT,
-        configs: &HEAPS,
-        beside: Statistic::Gain,
-    };
+    let today = Today::gains(EXPERIMENT, &HEAPS);
     let rows = [1, 8].into_iter().flat_map(|threads| {
         [
             ("wall clock, ns per pair", "pair"),
@@ -312,11 +304,7 @@ fn today() -> Vec<Table> {
 }
 
 /// The designs side by side, on the simulated machine.
-const SIDE_BY_SIDE: Today<'static> = Today {
-    experiment: EXPERIMENT,
-    configs: &DESIGNS,
-    beside: Statistic::Gain,
-};
+const SIDE_BY_SIDE: Today<'static> = Today::gains(EXPERIMENT, &DESIGNS);
 
 fn allocator() -> Table {
     let rows = [AT_ONCE, DEFERRED].into_iter().flat_map(|files| {
@@ -339,10 +327,7 @@ fn allocator() -> Table {
 
 /// Returns the judged lines by the instructions between two accesses.
 fn by_instructions() -> Table {
-    let side_by_side = Today {
-        configs: &DESIGNS[..3],
-        ..SIDE_BY_SIDE
-    };
+    let side_by_side = Today::gains(EXPERIMENT, &DESIGNS[..3]);
     let rows = [AT_ONCE, DEFERRED].into_iter().flat_map(|files| {
         [
             ("1", " instructions-1"),

@@ -6,40 +6,50 @@
 //! includes the wait for a CPU, for all heaps alike. `cpu` is the same in CPU time. `zeroing` and
 //! `rest` are the parts of `cpu`; `masking` would come on top.
 
-use std::collections::HashMap;
-
+use brickyard_bench::slab::{HEAPS, Loop, MOST_THREADS, Turn};
+use brickyard_measure::choice::by_name;
+use brickyard_measure::objects::socket::{CPU, SEEN};
 use brickyard_results::Metric;
 
-use crate::raw::Raw;
-
 use crate::cell::Cell;
-use crate::cells::rows::RowTemplate;
 use crate::cells::timed::{Round, TimedExperiment};
-use brickyard_bench::slab::{Loop, Turn};
-use brickyard_measure::objects::socket::{CPU, SEEN};
-
-const HEAPS: [&str; 3] = ["slqb-2008", "brickyard-pinned", "system"];
+use crate::experiment::Parameter;
+use crate::raw::Raw;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
 
 /// Rounds of a quick run; nothing published is judged by them.
 const QUICK_ROUNDS: u32 = 4;
 
-/// Roughly how many microseconds a sample of `socket` takes; there are three in a turn. Eight tasks
-/// on two CPUs take four times as long.
-const SOCKET_US: u64 = 10_000;
+/// What can be set on this host.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "load",
+        "socket,tail",
+        "what is done with objects: socket, those of a socket; tail, the slowest allocations of 64 bytes, by one thread (x86-64)",
+    ),
+    Parameter::new(
+        "config",
+        "slqb-2008,brickyard-pinned,system",
+        "heaps, the first is the baseline: SLQB, the library's slabs as a kernel has them, the C library's malloc",
+    ),
+    Parameter::new(
+        "threads",
+        "1,8",
+        "numbers of threads that open sockets at once, 1 to 63",
+    ),
+    Parameter::new(
+        "sample-us",
+        "auto",
+        "approximate time of a sample, in us, at most a second; auto: 10000 of a socket, of which there are three in a turn, 20000 of the tail, which has 100,000 allocations then",
+    ),
+];
 
-/// The same for `tail`: a sample then has 100,000 allocations, of which ten are slower than the
-/// last percentile.
-const TAIL_US: u64 = 20_000;
+/// Threads of the reproduction: the document's tasks.
+const THREADS: [usize; 2] = [1, 8];
 
-/// What a turn does.
-#[derive(Debug)]
-struct Task {
-    workload: &'static str,
-    of: Loop,
-    threads: usize,
-    sample_us: u64,
-    metrics: &'static [TurnMetric],
-}
+/// The longest sample: a tail of it has 25 million allocations, and each a number.
+const MOST_SAMPLE_US: usize = 1_000_000;
 
 /// A metric, and its name in the output of the turn's process.
 type TurnMetric = (Metric<'static>, &'static str);
@@ -59,67 +69,87 @@ const TAIL: [TurnMetric; 2] = [
     (Metric::lower("p99.99", "cycles"), "p99.99"),
 ];
 
-const TASKS: [Task; 3] = [
-    Task {
-        workload: "socket threads-1",
-        of: Loop::Socket,
-        threads: 1,
-        sample_us: SOCKET_US,
-        metrics: &SOCKET,
-    },
-    Task {
-        workload: "socket threads-8",
-        of: Loop::Socket,
-        threads: 8,
-        sample_us: SOCKET_US,
-        metrics: &SOCKET,
-    },
-    Task {
-        workload: "tail size-64",
-        of: Loop::Tail,
-        threads: 1,
-        sample_us: TAIL_US,
-        metrics: &TAIL,
-    },
-];
+/// Returns the cells of a run with these settings.
+///
+/// # Errors
+/// [`Refusal`], if a value is wrong.
+pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
+    let at_most = |name, value, most| match value > most {
+        true => Err(wrong(name, format_args!("it must be at most {most}"))),
+        false => Ok(()),
+    };
+    let threads = settings.threads("threads", || THREADS.to_vec())?;
+    for &threads in &threads {
+        at_most("threads", threads, MOST_THREADS)?;
+    }
+    let mut turns = turns(&settings.list_by("load", by_name)?, &threads);
+    if !settings.is_auto("sample-us") {
+        let sample_us = settings.count("sample-us")?;
+        at_most("sample-us", sample_us, MOST_SAMPLE_US)?;
+        turns
+            .iter_mut()
+            .for_each(|turn| turn.sample_us = sample_us as u64);
+    }
+    let heaps = settings.named("config", &HEAPS, |name| name)?;
+    Ok(timed(turns, heaps).rounds(settings.runs))
+}
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = TimedExperiment {
+    timed(turns(&[Loop::Socket, Loop::Tail], &THREADS), HEAPS.to_vec()).cells()
+}
+
+/// Returns these loops, the sockets with each number of threads.
+fn turns(loops: &[Loop], threads: &[usize]) -> Vec<Turn> {
+    let turn = |of, threads, sample_us| Turn {
+        of,
+        threads,
+        sample_us,
+    };
+    let of_loop = |of: &Loop| -> Vec<Turn> {
+        match of {
+            // Three samples. Eight tasks on two CPUs take four times as long.
+            Loop::Socket => threads
+                .iter()
+                .map(|&threads| turn(*of, threads, 10_000))
+                .collect(),
+            // 100,000 allocations, of which ten are slower than the last percentile.
+            Loop::Tail => vec![turn(*of, 1, 20_000)],
+        }
+    };
+    loops.iter().flat_map(of_loop).collect()
+}
+
+/// Returns rounds in which each heap has each of these turns once.
+fn timed(
+    turns: Vec<Turn>,
+    heaps: Vec<&'static str>,
+) -> TimedExperiment<impl Fn(Round<'_>) -> anyhow::Result<Vec<Raw>> + Clone + Send + Sync + 'static>
+{
+    let of_threads = |turn: &Turn| turn.sample_us * turn.threads as u64;
+    let sampled = turns.iter().map(of_threads).sum::<u64>() * heaps.len() as u64;
+    TimedExperiment {
         name: "slab.host.heaps",
         quick: QUICK_ROUNDS,
-        seconds: 2.3,
-        work: rows,
-    };
-    timed.cells()
-}
-
-/// Runs each heap once on each task.
-fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let mut rows = Vec::new();
-    for task in &TASKS {
-        let turns = round.turns(task.workload, 1, &HEAPS, |heap| {
-            let turn = Turn {
-                heap,
-                of: task.of,
-                threads: task.threads,
-                sample_us: task.sample_us,
-            };
-            turn.in_a_process()
-        })?;
-        for (heap, values) in turns {
-            let template = round.template(task.workload, heap);
-            rows.extend(turn_rows(&template, task, &values));
-        }
+        // Those of the reproduction sample for 0.33 s.
+        seconds: 2.3 * (sampled as f64 / 330_000.0),
+        work: move |mut round: Round<'_>| {
+            let mut rows = Vec::new();
+            for turn in &turns {
+                let (workload, metrics) = match turn.of {
+                    Loop::Socket => (format!("socket threads-{}", turn.threads), &SOCKET[..]),
+                    Loop::Tail => ("tail size-64".to_owned(), &TAIL[..]),
+                };
+                let taken = round.turns(&workload, 1, &heaps, |heap| turn.in_a_process(heap))?;
+                for (heap, values) in taken.in_order_of(&heaps) {
+                    let template = round.template(&workload, heap);
+                    // What this machine cannot measure is not there: masking and the time stamp
+                    // counter are measured on x86-64 only.
+                    rows.extend(metrics.iter().filter_map(|(metric, name)| {
+                        Some(template.row(metric, *values.get(*name)?))
+                    }));
+                }
+            }
+            Ok(rows)
+        },
     }
-    Ok(rows)
-}
-
-/// Returns the rows of a turn, without those that this machine cannot measure (masking and the time
-/// stamp counter are measured on x86-64 only).
-fn turn_rows(template: &RowTemplate<'_>, task: &Task, values: &HashMap<String, f64>) -> Vec<Raw> {
-    let row = |(metric, name): &TurnMetric| {
-        let value = values.get(*name)?;
-        Some(template.row(metric, *value))
-    };
-    task.metrics.iter().filter_map(row).collect()
 }

@@ -6,13 +6,21 @@ mod host;
 mod simulated;
 
 use crate::cell::Cell;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "slab",
     about: "Objects: time, memory, instructions of slab allocators (2008)",
-    forms: &[],
+    forms: &[
+        Form::new(
+            On::Simulated("bl460c-g1"),
+            5,
+            simulated::PARAMETERS,
+            simulated::set,
+        ),
+        Form::new(On::Host, 10, host::PARAMETERS, host::set),
+    ],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: false,

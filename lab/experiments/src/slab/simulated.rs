@@ -8,13 +8,20 @@ use brickyard_results::Metric;
 use brickyard_simulate::slabs::memory::{self, CPUS_PER_NODE};
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, SocketBench};
-use brickyard_simulate::slabs::{Design, INSTRUCTIONS, OTHER_INSTRUCTIONS, Purpose, SlabSetting};
+use brickyard_simulate::slabs::{
+    Design, INSTRUCTIONS, OTHER_INSTRUCTIONS, Purpose, SlabFailed, SlabSetting,
+};
+use brickyard_workload::named;
 
-use crate::cell::{Cell, Context, Scale};
+use crate::cell::{Cell, Scale};
 use crate::cells::rows::RowTemplate;
-use crate::raw::{Method, Raw};
+use crate::experiment::Parameter;
+use crate::raw::Method;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
 
-const MACHINE: &str = "bl460c-g1";
+/// Dumazet's.
+const MACHINE: &Profile = Profile::BL460C_G1;
 
 /// The document's: alone, and all CPUs of the machine.
 const SOCKET_CPUS: [usize; 2] = [1, 8];
@@ -42,9 +49,98 @@ const KEPT: Metric<'static> = Metric::lower("kept", "KiB");
 const QUEUED: Metric<'static> = Metric::lower("queued", "objects");
 const TRIMMED: Metric<'static> = Metric::lower("trimmed", "KiB");
 
-/// Returns the sockets that are counted: with deferred files, a batch of them.
-fn sockets(files: Files) -> usize {
-    files.batch().max(500)
+/// What can be set on a simulated machine.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "load",
+        "socket,remote",
+        "what is done with objects: socket, `socketallocbench` with a task on each CPU; remote, every other CPU allocates and the next one frees; memory, what the caches of sockets keep when nothing is in use",
+    ),
+    Parameter::new(
+        "config",
+        "slqb-2008,slub-2008,slab-2008,brickyard-slab",
+        "designs, the first is the baseline: SLQB, SLUB and SLAB of 2008, and the library's",
+    ),
+    Parameter::new(
+        "cpus",
+        "8",
+        "numbers of CPUs, 1 to 256; remote takes 2 at least",
+    ),
+    Parameter::new(
+        "files",
+        "at-once,deferred",
+        "how a socket's file is freed: at-once; or with all others of a millisecond, deferred, of four, deferred-4-ms, or of ten, deferred-10-ms",
+    ),
+    Parameter::new(
+        "instructions",
+        "4",
+        "instructions between two accesses to shared memory, an assumption",
+    ),
+    Parameter::new(
+        "nodes",
+        "1",
+        "numbers of nodes that the memory of load=memory is divided into",
+    ),
+];
+
+named! {
+    /// What is done with objects.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Load {
+        Socket => "socket",
+        Remote => "remote",
+        Memory => "memory",
+    }
+}
+
+/// Returns the cells of a run with these settings.
+///
+/// # Errors
+/// [`Refusal`], if a value is wrong, or two do not fit together.
+pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
+    let machine = settings.profile()?;
+    let loads = settings.named("load", &Load::ALL, Load::name)?;
+    let designs = settings.named("config", &Design::ALL, Design::name)?;
+    let cpus = settings.cpus("cpus")?;
+    let files = settings.named("files", &Files::ALL, Files::name)?;
+    let instructions = settings.counts("instructions")?;
+    let nodes = settings.counts("nodes")?;
+    if loads.contains(&Load::Remote) && cpus.contains(&1) {
+        return Err(wrong("cpus", "load=remote takes 2 at least"));
+    }
+    if loads.contains(&Load::Memory) && nodes.iter().max() > cpus.iter().min() {
+        return Err(wrong("nodes", "each has a CPU at least"));
+    }
+    let mut cells = Vec::new();
+    for load in loads {
+        for &cpus in &cpus {
+            for &instructions in &instructions {
+                for run in 1..=settings.runs {
+                    for &design in &designs {
+                        let instructions = instructions as u64;
+                        let run = Run {
+                            machine,
+                            cpus,
+                            instructions,
+                            design,
+                            run,
+                        };
+                        match load {
+                            Load::Socket => {
+                                cells.extend(files.iter().map(|&files| run.socket(files)))
+                            }
+                            Load::Remote => cells.push(run.remote()),
+                            Load::Memory if run.run > 1 => {}
+                            Load::Memory => {
+                                cells.extend(nodes.iter().map(|&nodes| run.kept(nodes)))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(cells)
 }
 
 pub(super) fn cells() -> Vec<Cell> {
@@ -56,166 +152,167 @@ pub(super) fn cells() -> Vec<Cell> {
                 if files.is_long() && run > QUICK_RUNS {
                     continue;
                 }
-                let of = |cpus| Sockets::new(files, cpus).cell(design, run);
+                let of = |cpus| Run::usual(design, cpus, run).socket(files);
                 cells.extend(SOCKET_CPUS.map(of));
             }
-            cells.push(remote(design, run));
+            cells.push(Run::usual(design, REMOTE_CPUS, run).remote());
         }
         for design in COMPARED {
             for instructions in OTHER_INSTRUCTIONS {
-                cells.extend([Files::AtOnce, Files::Deferred].map(|files| {
-                    let sockets = Sockets {
-                        instructions,
-                        ..Sockets::new(files, 8)
-                    };
-                    sockets.cell(design, run)
-                }));
+                let run = Run {
+                    instructions,
+                    ..Run::usual(design, 8, run)
+                };
+                cells.extend([Files::AtOnce, Files::Deferred].map(|files| run.socket(files)));
             }
         }
     }
     for design in Design::ALL {
         for cpus in MEMORY_CPUS {
-            cells.push(kept(design, cpus, 1));
+            let run = Run::usual(design, cpus, 1);
+            cells.push(run.kept(1));
             if cpus > CPUS_PER_NODE {
-                cells.push(kept(design, cpus, cpus / CPUS_PER_NODE));
+                cells.push(run.kept(cpus / CPUS_PER_NODE));
             }
         }
     }
     cells
 }
 
-fn setting(
-    context: &Context<'_>,
-    design: Design,
-    cpus: usize,
-    run: u32,
-) -> anyhow::Result<SlabSetting> {
-    Ok(SlabSetting {
-        profile: Profile::by_name(MACHINE)?,
-        cpus,
-        design,
-        instructions: INSTRUCTIONS,
-        seed: context.seed_of(run),
-        purpose: Purpose::Measure,
-    })
-}
-
-/// Returns rows of one workload.
-fn rows(workload: &str, design: Design, run: u32, values: &[(Metric<'_>, f64)]) -> Vec<Raw> {
-    let template = RowTemplate {
-        machine: MACHINE,
-        workload,
-        config: design.name(),
-        run,
-    };
-    let values = values.iter();
-    values
-        .map(|(metric, value)| template.row(metric, *value))
-        .collect()
-}
-
-/// `socketallocbench` under some assumptions.
+/// A run of a design.
 #[derive(Debug, Clone, Copy)]
-struct Sockets {
-    files: Files,
+struct Run {
+    machine: &'static Profile,
     cpus: usize,
     instructions: u64,
+    design: Design,
+    run: u32,
 }
 
-impl Sockets {
-    /// With the usual number of instructions.
-    const fn new(files: Files, cpus: usize) -> Self {
+/// What a run measured.
+type Values = Vec<(Metric<'static>, f64)>;
+
+impl Run {
+    /// On the document's machine, with the usual number of instructions.
+    const fn usual(design: Design, cpus: usize, run: u32) -> Self {
         Self {
-            files,
+            machine: MACHINE,
             cpus,
             instructions: INSTRUCTIONS,
+            design,
+            run,
         }
     }
 
-    /// Returns a run of a design. A quick run has those that take less than a tenth of a second,
-    /// and the document's load.
-    fn cell(self, design: Design, run: u32) -> Cell {
+    /// Returns the instructions between two accesses, where they are not the usual ones.
+    fn swept(&self, with: char) -> String {
+        match self.instructions {
+            INSTRUCTIONS => String::new(),
+            instructions => format!("{with}instructions-{instructions}"),
+        }
+    }
+
+    /// `socketallocbench`. A quick run has those that take less than a tenth of a second, and the
+    /// document's load.
+    fn socket(self, files: Files) -> Cell {
         let Self {
-            files,
-            cpus,
-            instructions,
+            cpus, design, run, ..
         } = self;
-        let is_usual = instructions == INSTRUCTIONS;
+        // With deferred files, a batch of them.
+        let sockets = files.batch().max(500);
         let is_judged_at_once = files == Files::AtOnce && design != Design::Slab;
+        let is_usual = self.instructions == INSTRUCTIONS;
         let is_quick = !files.is_long() && (is_usual || is_judged_at_once);
-        let swept = |with: char| match is_usual {
-            true => String::new(),
-            false => format!("{with}instructions-{instructions}"),
-        };
-        let name = files.name();
-        let workload = format!("socket cpus-{cpus} {name}{}", swept(' '));
-        Cell {
-            name: format!(
-                "slab.{MACHINE}.socket-{cpus}.{name}{}.{}.{run}",
-                swept('.'),
-                design.name()
-            ),
-            kind: Method::Simulated,
-            scale: Scale::quick_if(run <= QUICK_RUNS && is_quick),
-            seconds: 1.6e-5 * (cpus * (sockets(files) + 2 * files.batch())) as f64,
-            work: Box::new(move |context| {
-                let bench = SocketBench {
-                    sockets: sockets(files),
-                    files,
-                };
-                let measured = bench.run(&SlabSetting {
-                    instructions,
-                    ..setting(&context, design, cpus, run)?
-                })?;
-                let values = [
+        let (name, design) = (files.name(), design.name());
+        self.cell(
+            format!("socket-{cpus}.{name}{}.{design}.{run}", self.swept('.')),
+            format!("socket cpus-{cpus} {name}{}", self.swept(' ')),
+            Scale::quick_if(run <= QUICK_RUNS && is_quick),
+            1.6e-5 * (cpus * (sockets + 2 * files.batch())) as f64,
+            move |setting| {
+                let measured = SocketBench { sockets, files }.run(setting)?;
+                Ok(vec![
                     (SOCKET, measured.socket),
                     (PAIR, measured.pair),
                     (LINES, measured.lines),
-                ];
-                Ok(rows(&workload, design, run, &values).into())
+                ])
+            },
+        )
+    }
+
+    fn remote(self) -> Cell {
+        let Self {
+            cpus, design, run, ..
+        } = self;
+        let design = design.name();
+        self.cell(
+            format!("remote-{cpus}{}.{design}.{run}", self.swept('.')),
+            format!("remote cpus-{cpus}{}", self.swept(' ')),
+            Scale::quick_if(run <= QUICK_RUNS),
+            0.1 * cpus as f64 / REMOTE_CPUS as f64,
+            |setting| {
+                let load = RemoteFrees {
+                    objects: REMOTE_OBJECTS,
+                };
+                let measured = load.run(setting)?;
+                Ok(vec![(OBJECT, measured.object), (LINES, measured.lines)])
+            },
+        )
+    }
+
+    /// The memory of so many nodes. Nothing in it is left to chance, so there is one run.
+    fn kept(self, nodes: usize) -> Cell {
+        let cpus = self.cpus;
+        let design = self.design.name();
+        self.cell(
+            format!("memory-{cpus}-{nodes}{}.{design}", self.swept('.')),
+            format!("memory cpus-{cpus} nodes-{nodes}{}", self.swept(' ')),
+            Scale::quick_if(cpus == 8 && nodes > 1),
+            0.01 * cpus as f64,
+            move |setting| {
+                let measured = memory::run(setting, nodes)?;
+                let kib = |bytes: u64| bytes as f64 / 1024.0;
+                Ok(vec![
+                    (METADATA, kib(measured.metadata)),
+                    (KEPT, kib(measured.kept)),
+                    (QUEUED, measured.queued as f64),
+                    (TRIMMED, kib(measured.trimmed)),
+                ])
+            },
+        )
+    }
+
+    fn cell(
+        self,
+        name: String,
+        workload: String,
+        scale: Scale,
+        seconds: f64,
+        work: impl Fn(&SlabSetting) -> Result<Values, SlabFailed> + Send + Sync + 'static,
+    ) -> Cell {
+        Cell {
+            name: format!("slab.{}.{name}", self.machine.name),
+            kind: Method::Simulated,
+            scale,
+            seconds,
+            work: Box::new(move |context| {
+                let values = work(&SlabSetting {
+                    profile: self.machine,
+                    cpus: self.cpus,
+                    design: self.design,
+                    instructions: self.instructions,
+                    seed: context.seed_of(self.run),
+                    purpose: Purpose::Measure,
+                })?;
+                let template = RowTemplate {
+                    machine: self.machine.name,
+                    workload: &workload,
+                    config: self.design.name(),
+                    run: self.run,
+                };
+                let row = |(metric, value): &(Metric<'_>, f64)| template.row(metric, *value);
+                Ok(values.iter().map(row).collect::<Vec<_>>().into())
             }),
         }
-    }
-}
-
-fn remote(design: Design, run: u32) -> Cell {
-    Cell {
-        name: format!(
-            "slab.{MACHINE}.remote-{REMOTE_CPUS}.{}.{run}",
-            design.name()
-        ),
-        kind: Method::Simulated,
-        scale: Scale::quick_if(run <= QUICK_RUNS),
-        seconds: 0.1,
-        work: Box::new(move |context| {
-            let load = RemoteFrees {
-                objects: REMOTE_OBJECTS,
-            };
-            let measured = load.run(&setting(&context, design, REMOTE_CPUS, run)?)?;
-            let workload = format!("remote cpus-{REMOTE_CPUS}");
-            let values = [(OBJECT, measured.object), (LINES, measured.lines)];
-            Ok(rows(&workload, design, run, &values).into())
-        }),
-    }
-}
-
-fn kept(design: Design, cpus: usize, nodes: usize) -> Cell {
-    Cell {
-        name: format!("slab.{MACHINE}.memory-{cpus}-{nodes}.{}", design.name()),
-        kind: Method::Simulated,
-        scale: Scale::quick_if(cpus == 8 && nodes > 1),
-        seconds: 0.01 * cpus as f64,
-        work: Box::new(move |context| {
-            let measured = memory::run(&setting(&context, design, cpus, 1)?, nodes)?;
-            let kib = |bytes: u64| bytes as f64 / 1024.0;
-            let workload = format!("memory cpus-{cpus} nodes-{nodes}");
-            let values = [
-                (METADATA, kib(measured.metadata)),
-                (KEPT, kib(measured.kept)),
-                (QUEUED, measured.queued as f64),
-                (TRIMMED, kib(measured.trimmed)),
-            ];
-            Ok(rows(&workload, design, 1, &values).into())
-        }),
     }
 }

@@ -33,12 +33,10 @@ use std::path::{Path, PathBuf};
 pub use appear::appear;
 pub use error::{ReadError, WriteError};
 pub use read::{read_cell, read_cell_bytes, read_rows, read_rows_bytes};
+pub use schema::VERSION;
 pub use write::{write_cell, write_csv, write_records, write_rows};
 
 use crate::raw::{CellRows, experiment_of};
-
-/// The version of the format of cells' files.
-pub const VERSION: u32 = 1;
 
 /// The folder of a run.
 #[derive(Debug, Clone)]

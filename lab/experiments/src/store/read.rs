@@ -15,10 +15,9 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64T
 use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::FileReader;
 
-use super::VERSION;
 use super::error::ReadError;
 use super::provenance::Provenance;
-use super::schema::{EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY};
+use super::schema::{EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION, VERSION_KEY};
 use crate::raw::{CellRows, Method, Raw, experiment_of};
 
 /// The most rows of a file: the longest series has some thousands.

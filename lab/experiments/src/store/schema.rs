@@ -1,6 +1,9 @@
 //! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of
 //! Parquet knows.
 
+/// The version of the format of cells' files.
+pub const VERSION: u32 = 1;
+
 /// The columns in their order. The experiment is not among them: it is the partition.
 pub(super) const COLUMNS: &str = "
     required binary cell (STRING);

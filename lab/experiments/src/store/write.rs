@@ -7,12 +7,11 @@ use brickyard_trace::table::{self, Group};
 use parquet::data_type::{DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 
-use super::VERSION;
 use super::appear::appear;
 use super::error::WriteError;
 use super::provenance;
 use super::schema::{
-    EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY, of_cell, of_rows,
+    EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION, VERSION_KEY, of_cell, of_rows,
 };
 use crate::data::Data;
 use crate::raw::{CellRows, Raw};

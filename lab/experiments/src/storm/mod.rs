@@ -22,14 +22,12 @@ use crate::settings::{Settings, wrong};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "storm",
     about: "All CPUs allocate and free as fast as they can: throughput, latencies, cache lines",
-    forms: &[Form {
-        on: On::Simulated("metatm-2007"),
-        parameters: PARAMETERS,
-        runs: 5,
-        by_steps: false,
-        below: None,
+    forms: &[Form::new(
+        On::Simulated("metatm-2007"),
+        5,
+        PARAMETERS,
         cells,
-    }],
+    )],
     reproduced: Vec::new,
     document: None,
     uses_traces: false,
@@ -83,7 +81,7 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         "memory-latencies" => (profile.memory_cycles, "memory latencies"),
         _ => return Err(wrong("unit", "it is cycles or memory-latencies")),
     };
-    let shapes: Vec<Shape> = settings.list("shape")?;
+    let shapes = settings.named("shape", &Shape::ALL, Shape::name)?;
     let cpus = settings.cpus("cpus")?;
     let machines: Vec<Frames> = shapes
         .iter()

@@ -9,7 +9,6 @@ use brickyard_results::Metric;
 
 use crate::raw::Raw;
 
-use super::TURNS;
 use crate::cell::Cell;
 use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
@@ -18,6 +17,9 @@ use brickyard_bench::pages::PageMemory;
 
 /// The least time that a turn of a test runs.
 const LEAST: Duration = Duration::from_millis(20);
+
+/// Turns of each configuration in a timed round.
+pub(super) const TURNS: usize = 3;
 
 const RATE: Metric<'static> = Metric::higher("rate", "ops/s");
 
@@ -50,10 +52,9 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::keys;
     use super::*;
     use crate::cells::rows::HOST;
-    use crate::cells::testing::{found, rows_of};
+    use crate::cells::testing::{found, keys, rows_of};
 
     #[test]
     fn a_round_has_a_row_of_each_configuration() {

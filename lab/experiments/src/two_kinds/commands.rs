@@ -9,7 +9,7 @@ use brickyard_workload::antifrag::Profile;
 
 use crate::raw::Method;
 
-use super::{SECONDS, scale_of};
+use super::render::{SECONDS, scale_of};
 use crate::cell::Cell;
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
@@ -92,9 +92,8 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::keys;
     use super::*;
-    use crate::cells::testing::{found, rows_of};
+    use crate::cells::testing::{found, keys, rows_of};
 
     #[test]
     fn unpacking_and_building_give_the_same_rows_each_time() {

@@ -10,7 +10,7 @@ use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
 use crate::antifrag::variants;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, PrintedSpeedup, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Mistake, PrintedSpeedup, Statistic, Table};
 use crate::documents::build::{columns, directed, line, printed_speedup};
 
 const EXPERIMENT: &str = "two-kinds";
@@ -43,7 +43,7 @@ pub(super) fn document() -> Document {
         claimed: words::CLAIMED,
         decides: words::DECIDES,
         findings: today::findings(),
-        mistakes: &words::MISTAKES,
+        mistakes: Mistake::all(include_str!("document/mistakes.txt")),
         tables: vec![
             clean_and_kinds(),
             build(),
@@ -262,42 +262,25 @@ fn assumptions() -> [&'static str; 4] {
 }
 
 fn high_order() -> Table {
-    let success = |config: &str| Figure::mean(key(UNDER_LOAD, config)).decimals(0);
     let lines = HIGH_ORDER.iter().map(|&[head, clean, kinds]| {
+        let mean = |of, config| Figure::mean(key(of, config)).decimals(0);
+        let judged = |of| {
+            let now = mean(of, KINDS).against(key(of, CLEAN)).printed(kinds);
+            let speedup = printed_speedup(Better::Higher, clean, kinds);
+            let now = directed(now, speedup, Claim::Untested).swept(&assumptions());
+            [mean(of, CLEAN).printed(clean), now]
+        };
         let cells = match head {
-            "Success allocs" => {
-                let now = success(KINDS)
-                    .against(key(UNDER_LOAD, CLEAN))
-                    .printed(kinds);
-                let speedup = printed_speedup(Better::Higher, clean, kinds);
-                [
-                    success(CLEAN).printed(clean),
-                    directed(now, speedup, Claim::Untested).swept(&assumptions()),
-                ]
-            }
+            "Success allocs" => judged(UNDER_LOAD),
+            "After the tests completed" => judged(AT_REST),
             "% Success" => [(CLEAN, clean), (KINDS, kinds)].map(|(config, text)| {
-                success(config)
-                    .printed(text)
-                    .decimals(1)
-                    .scaled(100.0 / TRIES)
+                let success = mean(UNDER_LOAD, config).printed(text);
+                success.decimals(1).scaled(100.0 / TRIES)
             }),
             _ => [clean, kinds].map(Figure::not_modelled),
         };
         line(head, cells.map(Some).into())
     });
-    let rest = [(CLEAN, "102"), (KINDS, "296")].map(|(config, text)| {
-        let figure = Figure::mean(key(AT_REST, config)).decimals(0);
-        let figure = figure.printed(text);
-        Some(match config {
-            CLEAN => figure,
-            _ => {
-                let speedup = printed_speedup(Better::Higher, "102", text);
-                let figure = figure.against(key(AT_REST, CLEAN));
-                directed(figure, speedup, Claim::Untested).swept(&assumptions())
-            }
-        })
-    });
-    let lines = lines.chain([line("After the tests completed", rest.into())]);
     Table {
         id: "two-kinds-high-order".to_owned(),
         title: "High-order allocations under load: blocks of order 10, and after the tests"

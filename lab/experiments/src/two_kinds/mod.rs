@@ -32,15 +32,15 @@ use crate::experiment::{Experiment, Form, On};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "two-kinds",
     about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
-    forms: &[Form {
-        on: On::Replayed(&["desktop-2005"]),
-        parameters: parameters::PARAMETERS,
+    forms: &[
         // Nothing in it is left to chance.
-        runs: 1,
-        by_steps: false,
-        below: None,
-        cells: parameters::cells,
-    }],
+        Form::new(
+            On::Replayed(&["desktop-2005"]),
+            1,
+            parameters::PARAMETERS,
+            parameters::cells,
+        ),
+    ],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,
@@ -58,24 +58,6 @@ fn cells() -> Vec<Cell> {
     cells.extend(render::cells());
     cells
 }
-
-/// The configurations of the quick run, and the only ones to render: the posting's two kernels,
-/// Linux's later one, and `brickyard`.
-const SOME: [Configuration; 4] = [
-    Configuration::Vanilla,
-    Configuration::TwoKinds2005,
-    Configuration::List2007,
-    Configuration::Brickyard,
-];
-
-fn scale_of(config: &str) -> Scale {
-    Scale::quick_if(SOME.iter().any(|some| some.name() == config))
-}
-
-/// Turns of each configuration in a timed round.
-const TURNS: usize = 3;
-
-const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
 
 const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
 
@@ -95,7 +77,7 @@ fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
         kind: Method::Replayed,
         scale: match variant {
             Some(_) => Scale::Full,
-            None => scale_of(config.name()),
+            None => render::scale_of(config.name()),
         },
         seconds: 1.5,
         work: Box::new(move |context| {
@@ -125,18 +107,8 @@ fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use crate::raw::Raw;
-
     use super::*;
-    use crate::cells::testing::{found, rows_of};
-
-    /// Returns the workload and metric of the rows, adjacent duplicates removed.
-    pub(super) fn keys(rows: &[Raw]) -> Vec<(&str, &str)> {
-        let mut keys: Vec<(&str, &str)> = Vec::new();
-        keys.extend(rows.iter().map(|row| (&*row.workload, &*row.metric)));
-        keys.dedup();
-        keys
-    }
+    use crate::cells::testing::{found, keys, rows_of};
 
     #[test]
     #[ignore = "slow: .ci/jobs/slow runs it"]

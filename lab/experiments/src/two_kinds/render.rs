@@ -4,16 +4,32 @@
 use core::time::Duration;
 
 use anyhow::Context as _;
+use brickyard_designs::classics::Configuration;
 use brickyard_results::Metric;
 
 use crate::raw::Raw;
 
-use super::{SECONDS, SOME, TURNS};
-use crate::cell::Cell;
+use super::aim9::TURNS;
+use crate::cell::{Cell, Scale};
 use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use brickyard_bench::masking::Masking;
 use brickyard_bench::pages::PageMemory;
 use brickyard_bench::render::{PAGES, Render, Spent};
+
+/// The configurations of the quick run, and the only ones to render: the posting's two kernels,
+/// Linux's later one, and `brickyard`.
+const SOME: [Configuration; 4] = [
+    Configuration::Vanilla,
+    Configuration::TwoKinds2005,
+    Configuration::List2007,
+    Configuration::Brickyard,
+];
+
+pub(super) fn scale_of(config: &str) -> Scale {
+    Scale::quick_if(SOME.iter().any(|some| some.name() == config))
+}
+
+pub(super) const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
 
 pub(super) fn cells() -> Vec<Cell> {
     let timed = TimedExperiment {
@@ -51,9 +67,8 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::keys;
     use super::*;
-    use crate::cells::testing::{found, rows_of};
+    use crate::cells::testing::{found, keys, rows_of};
 
     #[test]
     #[ignore = "slow: .ci/jobs/slow runs it"]

@@ -1,8 +1,8 @@
 //! Claims that a value is at least so large.
 
 use brickyard_experiments::directions::Directions;
-use brickyard_experiments::document::{Among, Figure};
-use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::document::{Among, Figure, Verdict};
+use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
 use brickyard_results::Better;
 

@@ -2,8 +2,8 @@
 
 use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::Directions;
-use brickyard_experiments::document::{Among, Statistic, Table, TableLine};
-use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::document::{Among, Statistic, Table, TableLine, Verdict};
+use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
 use brickyard_results::{Better, IntervalMethod, Student};
 

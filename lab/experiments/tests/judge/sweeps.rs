@@ -1,7 +1,7 @@
 //! The same comparison under other assumptions.
 
-use brickyard_experiments::document::Statistic;
-use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::document::{Statistic, Verdict};
+use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
 use brickyard_results::Better;
 

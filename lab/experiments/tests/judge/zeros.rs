@@ -1,8 +1,8 @@
 //! Measured zeros, which have no ratio.
 
 use brickyard_experiments::data::{Data, Key};
-use brickyard_experiments::document::{Figure, Statistic};
-use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::document::{Figure, Statistic, Verdict};
+use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
 use brickyard_results::Better;
 

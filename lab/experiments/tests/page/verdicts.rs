@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use brickyard_experiments::directions::{ANSWER_RULE, Directions};
-use brickyard_experiments::document::{Among, Figure};
-use brickyard_experiments::judge::{
-    Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict, ZERO_RULE,
-};
+use brickyard_experiments::document::{Among, Figure, Verdict};
+use brickyard_experiments::judge::{Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 use brickyard_pictures::markup::Escaped;
 
 use super::figures;

@@ -4,9 +4,9 @@
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
     Among, Claim, Curve, Document, Figure, Finding, Head, Mistake, Outcome, Piece, Plot, Points,
-    ShownIn, Statistic, Table, TableLine, Word,
+    ShownIn, Statistic, Table, TableLine, Verdict, Word,
 };
-use brickyard_experiments::judge::{Judge, Judgement, Verdict};
+use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
@@ -140,13 +140,11 @@ pub(crate) fn documents() -> Vec<Document> {
     vec![document(), empty]
 }
 
-const MISTAKES: [Mistake; 3] = [
-    Mistake::conclusion(
-        "The sums of each line are carried over from the line before, so batch 2 holds the pages of batch 1 too.",
-    ),
-    Mistake::print("One table says cycles, the next nanoseconds; they are the same numbers."),
-    Mistake::conclusion("`batch + 1` pages are freed where `batch` were taken."),
-];
+const MISTAKES: &str = "\
+conclusion The sums of each line are carried over from the line before, so batch 2 holds the pages of batch 1 too.
+print One table says cycles, the next nanoseconds; they are the same numbers.
+conclusion `batch + 1` pages are freed where `batch` were taken.
+";
 
 fn document() -> Document {
     Document {
@@ -158,7 +156,7 @@ fn document() -> Document {
         claimed: "Two magazines that all CPUs share are nearly as fast as lists of each CPU.",
         decides: "Made-up rounds on a made-up host: the interval of `a/b`.",
         findings: findings(),
-        mistakes: &MISTAKES,
+        mistakes: Mistake::all(MISTAKES),
         tables: vec![
             table("pagealloc-order-0", "Order 0, `ns` a page", Published::Yes),
             assumed(),

@@ -6,7 +6,7 @@ use super::{EXPERIMENT, METATM, XEON, key};
 use brickyard_pictures::plot::Scale;
 
 use crate::data::Key;
-use crate::document::{Among, Finding, Outcome, Piece, Plot, Statistic, Table};
+use crate::document::{Among, Finding, Outcome, Piece, Plot, Table};
 use crate::documents::build::{
     PrintedMeans, Row, Today, axis, curve, curve_over_names, directions, finding, gmean, mean,
     names, summary, times, word,
@@ -42,15 +42,8 @@ const KEPT: [&str; 3] = ["mab", "objdump", "dd"];
 const CPUS: [u32; 3] = [8, 16, 32];
 
 pub(super) fn today() -> Vec<Table> {
-    let policies = Today {
-        experiment: EXPERIMENT,
-        configs: &POLICIES,
-        beside: Statistic::Gain,
-    };
-    let whole = Today {
-        configs: &TODAY,
-        ..policies
-    };
+    let policies = Today::gains(EXPERIMENT, &POLICIES);
+    let whole = Today::gains(EXPERIMENT, &TODAY);
     let mut times = Vec::new();
     for workload in WORKLOADS {
         times.extend(CPUS.map(|cpus| {
@@ -89,10 +82,7 @@ pub(super) fn today() -> Vec<Table> {
             Row::new(head, XEON, of, "time").scaled(1000.0).decimals(3)
         })
     });
-    let patch = Today {
-        configs: &["hold", "release"],
-        ..policies
-    };
+    let patch = Today::gains(EXPERIMENT, &["hold", "release"]);
     let bursts = [1, 2].map(|threads| {
         let head = format!("bursts, {threads} threads, us a burst");
         Row::new(head, "host", format!("bursts threads-{threads}"), "time").decimals(2)

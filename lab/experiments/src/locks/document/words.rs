@@ -1,7 +1,5 @@
 //! The report's text about the tables of 2007 and 2008.
 
-use crate::document::Mistake;
-
 pub(super) const ASKED: &str = "Linux took pages from a zone, and gave them back, in bulks, and held the zone's lock for a whole bulk. Does a parallel program run faster if the lock is released after each page, \
     because small requests then wait less for large ones? The document says: slightly in most cases, and more with more CPUs. In January 2008 it examined ticket locks, where the lock is released only \
     if another CPU waits, and a lock in its own cache line.";
@@ -9,51 +7,6 @@ pub(super) const ASKED: &str = "Linux took pages from a zone, and gave them back
 pub(super) const CLAIMED: &str = "Programs run up to a few per cent faster, most of all on many CPUs, if the zone lock is released after each page.";
 
 pub(super) const DECIDES: &str = "Simulated on the paper's machines, with pairs of runs of one seed: the interval of their ratio.";
-
-pub(super) const MISTAKES: [Mistake; 14] = [
-    Mistake::conclusion(
-        "In the posted patch the lock is never released if a refill finds no page: the loop is left between the lock and the unlock. What is modelled here is \"one hold for each item, on every path\".",
-    ),
-    Mistake::conclusion(
-        "The posted patch resets `all_unreclaimable` and `pages_scanned` outside the lock, so it also does less work under the lock than before.",
-    ),
-    Mistake::conclusion(
-        "It says that all significant differences are positive. That of the kernel compile, 0.992*, is significant and negative.",
-    ),
-    Mistake::conclusion(
-        "It says that performance tends to improve with the number of CPUs. Of the five workloads with figures for several, `find` goes from 0.967 to 0.956; `config` from 1.005 to 1.018 to 1.005; MAB falls below 1 at 16 CPUs. Only `pmake` rises each time.",
-    ),
-    Mistake::conclusion(
-        "None of the simulated differences can earn an asterisk: four runs cannot reach 5 % by the signed-rank test (the smallest p is 1/8). Nor can the compiles of January, with five (1/16).",
-    ),
-    Mistake::conclusion(
-        "The speedups of hdparm divide MB per second as if they were seconds: the 1.002 of October is a loss of 0.2 %.",
-    ),
-    Mistake::conclusion(
-        "14 of 27 tests have an asterisk, with no correction for their number, and some contradict each other: one kernel configuration compiles 0.8 % slower, the other 4.8 % faster.",
-    ),
-    Mistake::print(
-        "Simulated `config` on 8 CPUs: the interval is printed equal to the deviation (.096 and .466). By the formula that fits all other columns (1.96 deviations over the root of n) it is .094 and .457.",
-    ),
-    Mistake::print(
-        "`objdump`, unmodified, October: the interval of .180 does not fit the deviation of .255, from which .129 follows. One of the two is wrong.",
-    ),
-    Mistake::print(
-        "Kernel compile, January, ts+opt+cl: the deviation 4.489 is that of the column before; the interval of 3.963 belongs to 4.521.",
-    ),
-    Mistake::print(
-        "Bulks of `dpunish`: a mean order of 0.13 with a deviation of 0.14 is impossible. Orders are whole numbers, so the deviation is at least 0.33.",
-    ),
-    Mistake::conclusion(
-        "It says that MAB and `config` run one instance for each processor, so the work grows with the processors. Their times cannot fall then, but do: 5.934, 3.499 and 3.400 s, and 12.898, 9.526 and 8.985 s on 8, 16 and 32 CPUs. A fixed number of instances would explain it.",
-    ),
-    Mistake::conclusion(
-        "It says that ticket locks cost 1 to 2 %. Of the workloads with an asterisk, MAB lost 3.1 %, `config` 1.7 %, `objdump` 0.8 %.",
-    ),
-    Mistake::conclusion(
-        "It says that a cache line of its own hurts. That holds for MAB, `config`, `objdump` and dd; both compiles are faster with it, 1.007 and 1.022.",
-    ),
-];
 
 pub(super) const SIMULATED: &str = "Simulated here too: the library's own source on a machine with the paper's figures (caches, 200 cycles to memory, 1 GHz, an instruction a cycle, disk of 5.5 ms, lists of 7 and 42 pages). The workloads are cut from \
     recordings of today's commands and multiplied as in the paper, so seconds cannot be compared, only ratios; the two that the author marked `*` as too noisy to print are shown as measured. The files of `find` are in memory: at 5.5 ms, the printed 1.059 s are 192 waits for the disk, and each instance reads 333 to 751 files. \

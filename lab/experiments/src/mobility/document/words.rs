@@ -1,37 +1,11 @@
 //! The report's text about the tables of 2007.
 
-use crate::document::Mistake;
-
 pub(super) const ASKED: &str = "Two ways to keep large blocks of memory free: group pages of the same mobility on lists of their own (list-based), or reserve a part of memory for pages that can be moved (zone-based). How many more huge pages do grouping by lists, by a zone, and by both give on five machines, and do they cost time? \
     The document says: much more memory as huge pages, with lists and with both, at no loss of time.";
 
 pub(super) const CLAIMED: &str = "Grouping by lists, alone or with a zone, makes much more memory available as huge pages, at no loss of time.";
 
 pub(super) const DECIDES: &str = "Huge pages counted on replayed traces, with the memory and the load varied where the mail does not give them; times are simulated.";
-
-pub(super) const MISTAKES: [Mistake; 7] = [
-    Mistake::print(
-        "bl6-13 under the combined kernel: the 0 in both tables of huge pages is a missing value. The machine was deleted before that run, and the tables of time have a dash in the same place.",
-    ),
-    Mistake::conclusion(
-        "It keeps bl6-13 as a machine with \"reliable performance improvements\". Its list-based elapsed time is 37.78 s compared with 36.32: 4 % slower, with 2 % less CPU time.",
-    ),
-    Mistake::conclusion(
-        "It says that less than 40 % of memory means reclaim is at fault, and that the reclaim patches fix it. With them 8 of the 12 figures of patched kernels under load are still below 40 %, and 2 of 12 at rest.",
-    ),
-    Mistake::conclusion(
-        "The reclaim patches change the unpatched kernel too, and not always for the better: elm3b14 at rest falls from 69 to 52 %. The text does not mention it.",
-    ),
-    Mistake::conclusion(
-        "Times are means of three builds, huge pages are from one run; no deviation of either is printed. Differences of 0.1 % cannot be distinguished from noise.",
-    ),
-    Mistake::print(
-        "The patches posted with the mail (v28) count the free pieces they have moved, not their pages, to decide whether a page block changes its type, so it changes too easily. The merged version counts pages. The rules rebuilt here are the merged ones.",
-    ),
-    Mistake::print(
-        "The same patches check one page past the end of a block, so the last block of a zone that borders on another is never moved.",
-    ),
-];
 
 pub(super) const KERNBENCH: &str = "Simulated: a small build on as many CPUs as the published CPU time divided by elapsed time gives. The machine's caches are those of the simulated machine of 2007; memory is not given in the mail and was assumed. Seconds cannot be compared, ratios can. \
     User time comes from the recording and can hardly differ, so ratios are close to 1. The document calls times that differ by less than a percent similar, so there the question is whether there is no difference here either; larger ones are judged by their direction. bl6-13, elm3b14 and elm3b245 differ here only in their memory, which this build does not fill, so they give the same times: three published figures are then compared with one measured figure. The zone-based and combined kernels keep 60 % of memory for all requests and 40 % for movable ones.";

@@ -1,31 +1,11 @@
 //! The report's text about the tables of 2008.
 
-use crate::document::Mistake;
-
 pub(super) const ASKED: &str = "SLQB keeps a queue of free objects for each CPU. Is it fast for a program that opens and closes sockets, alone and as eight tasks on eight CPUs, and where does its time go? The document says: no bad effect, the same as SLUB, where SLAB is \"really really bad\"; most of the time goes into clearing the object, then into masking interrupts, \
     and caches that interrupts never use need no masking.";
 
 pub(super) const CLAIMED: &str = "SLQB is as fast as SLUB when eight tasks on eight CPUs open and close sockets, where SLAB is far slower; clearing objects and masking interrupts take the time.";
 
 pub(super) const DECIDES: &str = "Simulated on the document's kind of machine, with SLAB and SLUB of 2.6.28 rebuilt beside SLQB.";
-
-pub(super) const MISTAKES: [Mistake; 5] = [
-    Mistake::conclusion(
-        "\"No bad effect\": with eight tasks on eight CPUs each takes 1.686 s instead of 1.300, 30 % longer, and 30 % more CPU time. Whether SLQB or the rest of the kernel is the cause is not said.",
-    ),
-    Mistake::conclusion(
-        "\"Same than SLUB\", and SLAB \"really really bad\": no figure of either is given. An hour and a half later, in the same thread, its author withdraws what he says of SLAB: he measured it with an older kernel, before a patch of Lameter's by which files are freed at once (\"silly me\"). With that patch, which the figures of SLQB are with, SLAB takes 1.201 s alone and 1.616 s with eight tasks: less than SLQB.",
-    ),
-    Mistake::conclusion(
-        "\"Most of the time\" is most of the time of one function. Zeroing is 53 % of kmem_cache_alloc, which has 10.8 % of all samples: 5.8 % of the run. Masking is 3.1 % of the run.",
-    ),
-    Mistake::print(
-        "The two listings are of different profiles: kmem_cache_alloc has 136,537 samples (10.8300 %) in one and 140,659 (10.8277 %) in the other.",
-    ),
-    Mistake::conclusion(
-        "The profile is not of the timed runs: 1.26 million samples of 100,000 cycles at 3 GHz are 42 s of CPU time; both runs together have 14.6.",
-    ),
-];
 
 pub(super) const TIME: &str = "On a simulated machine of the document's kind (two Xeons with four cores each, 3 GHz), the rebuilt SLQB allocates and frees the objects of sockets (1216, 640, 256 and 192 bytes), whose lines are all written. What the kernel does beside this takes a fixed time: 84.7 % of the published 1.300 us, since the profile has 15.3 % in the allocator. So \"alone\" comes out near the published figure by construction, and says nothing. \
     A run is a million sockets (the program is given in a later mail: `close(socket(AF_INET, SOCK_STREAM, 0))` in a loop), so seconds and microseconds can be compared. With eight tasks the published time is 30 % longer, and 30 % more CPU time; here it is not, since nothing but the allocator is shared: what else the tasks share, such as counters, is not modelled. The document says nothing about the cause, so that difference is not judged. The last column is computed from the published figures: 0.078 + 1.207 s alone, (0.614 + 12.737) / 8 with eight.";

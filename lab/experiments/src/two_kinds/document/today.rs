@@ -7,7 +7,7 @@ use super::{
 };
 use brickyard_pictures::plot::Scale;
 
-use crate::document::{Finding, Plot, Statistic, Table};
+use crate::document::{Finding, Plot, Table};
 use crate::documents::build::{
     Row, Today, axis, curve_over_names, directions, finding, gmean, mean, names, summary, times,
     word,
@@ -28,15 +28,8 @@ pub(super) fn today() -> Vec<Table> {
     let row = |head: &str, (machine, workload, metric, _): Quantity, decimals| {
         Row::new(head, machine, workload, metric).decimals(decimals)
     };
-    let all = Today {
-        experiment: EXPERIMENT,
-        configs: &ALL,
-        beside: Statistic::Gain,
-    };
-    let few = Today {
-        configs: &FEW,
-        ..all
-    };
+    let all = Today::gains(EXPERIMENT, &ALL);
+    let few = Today::gains(EXPERIMENT, &FEW);
     let render = |head: &str, metric| {
         Row::new(head, "host", "render", metric)
             .decimals(3)

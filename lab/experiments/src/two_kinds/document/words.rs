@@ -1,32 +1,11 @@
 //! The report's text about the tables of 2005.
 
-use crate::document::Mistake;
-
 pub(super) const ASKED: &str = "After a while a machine's free memory is in small pieces, and large blocks cannot be allocated. If pages of user programs, which can be reclaimed, are kept apart from the kernel's own by one flag per page, are there more large blocks, and what does it cost? \
     The document says: nearly three times as many at rest, a quarter more under load, and no measurable loss of speed.";
 
 pub(super) const CLAIMED: &str = "Nearly three times as many large blocks at rest and a quarter more under load, at no measurable cost.";
 
 pub(super) const DECIDES: &str = "Blocks counted on a replayed trace, with the load varied where the posting does not give it; times are simulated or of this host.";
-
-pub(super) const MISTAKES: [Mistake; 6] = [
-    Mistake::print("The text says 160 attempts, and 275 in the line below. The tables have 275."),
-    Mistake::conclusion(
-        "Every figure is of one run; no deviation is printed. A difference of 0.12 or 0.61 % in a rate cannot be distinguished from noise that way, in either direction.",
-    ),
-    Mistake::conclusion(
-        "brk_test allocates no page: it moves the program break and touches nothing. It cannot show the cost of an allocator.",
-    ),
-    Mistake::print(
-        "The success rates are truncated, not rounded: 79 of 275 are 28.7 %, printed as 28; 98 are 35.6 %, printed as 35.",
-    ),
-    Mistake::conclusion(
-        "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are said to run one after the other on one boot; what differed is not said. One such pair is too little for \"no adverse cache effects\".",
-    ),
-    Mistake::print(
-        "The kernel build is said to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
-    ),
-];
 
 pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: loops timed on this host. That of page_test allocates and frees pages as the test does; that of brk_test moves a counter, with neither a system call nor a page fault. Huge pages: the protocol of the document on a replayed trace \
     (seven builds; 275 tries for a block of order 10, one each tenth of a second; then at rest), which is counted, not timed: one deterministic run of an assumed machine. The document's kernel is 2.6.15 on a machine of 1.5 GiB with a disk; the memory follows from its 296 blocks of 4 MiB, which are 78 % of it.";
