@@ -1,6 +1,5 @@
 //! `brickyard import`: converts the text of ftrace, perf or trace-cmd to a trace file.
 
-use core::ops::ControlFlow;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -50,11 +49,7 @@ impl Import {
         let bar = bar(bytes);
         let imported = import_to(input, &options, writer, |progress| {
             show(&bar, progress);
-            if interrupt::asked() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            interrupt::flow()
         });
         bar.finish_and_clear();
         let (mut imported, writer) = match imported {
@@ -149,7 +144,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
 }
 
 /// Returns a number of things, with separators.
-fn many(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn many(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", HumanCount(count), noun(count, one, many))
 }
 

@@ -3,7 +3,7 @@
 
 use brickyard_pictures::markup::Escaped;
 use brickyard_results::{
-    Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
+    Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions,
 };
 use core::fmt::Write as _;
 use std::io::{self, Write};
@@ -123,19 +123,10 @@ impl Sheet {
     /// Writes the sheet as `options` say. If the file cannot be written, the sheet is printed
     /// instead, so that nothing is lost.
     pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
-        let text = self.text(&options.format)?;
-        let failed = options.put(&|out| out.write_all(text.as_bytes()))?;
-        failed.map_or(Ok(()), Err)
-    }
-
-    fn text(&self, format: &str) -> anyhow::Result<String> {
-        let format: Format = format.parse()?;
-        if format == Format::Table {
-            return Ok(self.table());
-        }
-        let mut out = Vec::new();
-        write(&self.results()?, format, &TableOptions::default(), &mut out)?;
-        Ok(String::from_utf8(out)?)
+        options.put(&match options.format {
+            Format::Table => self.table(),
+            format => self.results()?.text(format, &TableOptions::default()),
+        })
     }
 
     fn table(&self) -> String {

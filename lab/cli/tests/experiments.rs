@@ -237,7 +237,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["storm", "cpus=8,8"], "cpus: 8 is there twice"),
         (&["pft", "config=vanilla,vanilla"], "vanilla is there twice"),
         (&["storm", "shape=hot,hot"], "hot is there twice"),
-        (&["storm", "shape=wet"], "hot, deep and remote"),
+        (&["storm", "shape=wet"], "hot, deep, remote"),
         (&["storm", "config=linux"], "list-2007"),
         (&["pft", "--on", "cray"], "metatm-2007"),
         (&["storm", "--on", "host"], "only on simulated machines"),
@@ -290,7 +290,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["two-kinds", "stretch=0"], "0.01 to 10000"),
         (&["two-kinds", "every=0"], "0.001 to 3600"),
         (&["two-kinds", "kernelcore=100"], "1 to 99"),
-        (&["two-kinds", "reclaim=none"], "plain, lumpy or compaction"),
+        (&["two-kinds", "reclaim=none"], "plain, lumpy, compaction"),
         (&["two-kinds", "tree=17G"], "at most 16G"),
         (&["quake"], "`brickyard run` lists them"),
         (&["storm", "--set", "pages"], "PARAMETER=VALUE"),
@@ -343,5 +343,5 @@ fn explore_has_modes_and_a_replay_names_its_mode() {
     assert_eq!(nowhere.status.code(), Some(1));
     let wrong = brickyard(&["explore", "--mode", "calm"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("the values are mixed, stop, starve"));
+    assert!(text(&wrong.stderr).contains("there are mixed, stop, starve"));
 }

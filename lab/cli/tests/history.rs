@@ -101,7 +101,7 @@ fn a_history_in_every_format() {
     assert_eq!(samples.lines().count(), 1 + 19);
     assert_eq!(
         samples.lines().nth(1),
-        Some("\"web\",2026-11-27T05:00:00.000Z,63,3,")
+        Some("web,2026-11-27T05:00:00.000Z,63,3,")
     );
     let json: Value = serde_json::from_str(&with(&["--format", "json"])).unwrap();
     let last = &json["hosts"][0]["rows"][18];

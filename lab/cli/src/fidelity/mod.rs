@@ -454,10 +454,7 @@ impl Reading {
     /// Notes that so many events more are read; says whether to go on.
     fn on(&self, events: u64) -> ControlFlow<()> {
         self.0.inc(events);
-        match interrupt::asked() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        interrupt::flow()
     }
 
     fn end(&self) {

@@ -1,7 +1,6 @@
 //! The picture of a snapshot: a pixel per page, as PNG or as an HTML page that can be zoomed.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -10,11 +9,12 @@ use brickyard_host::zoneinfo::ZoneInfo;
 use brickyard_pictures::pagetypes::{Film, html, png};
 
 use super::figures::{amount, summary};
+use crate::filming::write_file;
 use crate::page_kinds::{PageKinds, plan};
 use brickyard_measure::command::misuse::Misuse;
 
 /// The files to draw.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Target {
     png: Option<PathBuf>,
     html: Option<PathBuf>,
@@ -25,20 +25,15 @@ impl Target {
     /// Chooses by the extension of `path`: an image, an HTML page, or a folder for both.
     pub(super) fn of(path: &Path) -> anyhow::Result<Self> {
         let end = path.extension().and_then(|end| end.to_str());
-        let none = Self {
-            png: None,
-            html: None,
-            folder: None,
-        };
         Ok(match end {
             _ if path.is_dir() => Self::folder(path),
             Some("png") => Self {
                 png: Some(path.to_owned()),
-                ..none
+                ..Self::default()
             },
             Some("html") => Self {
                 html: Some(path.to_owned()),
-                ..none
+                ..Self::default()
             },
             None => Self::folder(path),
             Some(other) => {
@@ -74,27 +69,13 @@ impl Target {
                 .with_context(|| format!("cannot create {}", folder.display()))?;
         }
         if let Some(path) = &self.png {
-            write(path, |out| Ok(png::write(&film, 0, out)?))?;
+            write_file(path, |out| png::write(&film, 0, out))?;
         }
         if let Some(path) = &self.html {
-            write(path, |out| {
-                Ok(html::write(&[&film], "brickyard snapshot", out)?)
-            })?;
+            write_file(path, |out| html::write(&[&film], "brickyard snapshot", out))?;
         }
         Ok(())
     }
-}
-
-fn write(
-    path: &Path,
-    draw: impl Fn(&mut BufWriter<File>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", path.display());
-    let mut out = BufWriter::new(File::create(path).with_context(failed)?);
-    draw(&mut out).with_context(failed)?;
-    out.flush().with_context(failed)?;
-    eprintln!("wrote {}", path.display());
-    Ok(())
 }
 
 /// Returns a film with a single sample.

@@ -1,6 +1,6 @@
 //! The figures of a snapshot as a text for people.
 
-use std::io::{self, Write};
+use core::fmt::{self, Write};
 
 use brickyard::Order;
 use brickyard_host::blocks::BlockSummary;
@@ -16,9 +16,11 @@ use super::{View, forecast};
 const NAME: usize = 16;
 const COLUMN: usize = 7;
 
-/// Writes everything. `command` is the command that the text suggests to run as root.
-pub(super) fn write(view: &View<'_>, command: &str, out: &mut impl Write) -> io::Result<()> {
+/// Returns everything. `command` is the command that the text suggests to run as root.
+pub(super) fn text(view: &View<'_>, command: &str) -> Result<String, fmt::Error> {
     let (look, order) = (view.look, view.order);
+    let mut text = String::new();
+    let out = &mut text;
     head(look, out)?;
     writeln!(out, "\n{}\n", explanation(view))?;
     forecast::write(view, out)?;
@@ -30,10 +32,10 @@ pub(super) fn write(view: &View<'_>, command: &str, out: &mut impl Write) -> io:
     for line in withheld(look, command) {
         writeln!(out, "{line}")?;
     }
-    Ok(())
+    Ok(text)
 }
 
-fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn head(look: &Look, out: &mut impl Write) -> fmt::Result {
     let kernel = if look.kernel.is_empty() {
         "Linux".into()
     } else {
@@ -51,7 +53,7 @@ fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes three tables with a column for each order.
-fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn by_order(look: &Look, out: &mut impl Write) -> fmt::Result {
     let Some(highest) = look.zones.iter().map(|zone| zone.max_order).max() else {
         return Ok(());
     };
@@ -86,7 +88,7 @@ fn order_table(
     title: &str,
     out: &mut impl Write,
     cell: impl Fn(&ZoneLook, Order) -> String,
-) -> io::Result<()> {
+) -> fmt::Result {
     let orders = || Order::ZERO.up_to(highest);
     let columns = Columns::new([Column::left().wide(NAME + 3), Column::right().wide(COLUMN)]);
     let heads = orders().map(|order| order.get().to_string());
@@ -107,7 +109,7 @@ fn order_table(
 }
 
 /// Writes how many blocks of the order are available, now and after compaction and reclaim.
-fn available(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> {
+fn available(look: &Look, order: Order, out: &mut impl Write) -> fmt::Result {
     let size = block_size(order.get(), look.frame_bytes);
     let title = format!("order {order}, {size}");
     line(
@@ -137,7 +139,7 @@ fn available(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> 
 }
 
 /// Writes how many page blocks have which contents.
-fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn page_blocks(look: &Look, out: &mut impl Write) -> fmt::Result {
     let zones: Option<Vec<_>> = named_zones(look)
         .into_iter()
         .map(|(name, zone)| Some((name, summary(zone)?)))
@@ -188,7 +190,7 @@ fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn per_cpu(look: &Look, out: &mut impl Write) -> fmt::Result {
     line(
         out,
         "per-CPU lists",
@@ -209,7 +211,7 @@ fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn uses(look: &Look, out: &mut impl Write) -> fmt::Result {
     line(out, "memory by use", &["MiB"])?;
     for (name, frames) in look.by_use() {
         line(
@@ -222,7 +224,7 @@ fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes a line: its label and its cells.
-fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> io::Result<()> {
+fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> fmt::Result {
     let columns = Columns::new([Column::left().wide(NAME + 7), Column::right().wide(12)]);
     let cells = cells.iter().map(ToString::to_string);
     let texts = [label.to_owned()].into_iter().chain(cells);

@@ -85,11 +85,7 @@ pub(crate) fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         true => Configuration::ALL.to_vec(),
         false => settings.list("config")?,
     };
-    let reclaims = settings.list_by("reclaim", |name| {
-        let mut all = Reclaim::ALL.into_iter();
-        all.find(|reclaim| reclaim.name() == name)
-            .ok_or("give plain, lumpy or compaction")
-    })?;
+    let reclaims = settings.list::<Reclaim>("reclaim")?;
     let filmed = match settings.text("pictures") {
         "no" => Filmed::No,
         "yes" => Filmed::Yes,

@@ -76,10 +76,7 @@ struct Trial {
 }
 
 fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
-    let states = settings.list_by("state", |name| {
-        let found = State::ALL.into_iter().find(|state| state.name() == name);
-        found.ok_or("it is one of as-found, every-other, pinned, single")
-    })?;
+    let states = settings.list::<State>("state")?;
     let ways = settings.list_by("way", |name| {
         let found = WAYS.into_iter().find(|way| way.0 == name);
         found.ok_or("it is one of pool, compacted, dropped")

@@ -1,11 +1,8 @@
 //! What is compared: a lock, and how long it is held for a bulk operation. These are the columns of
 //! the tables of 2007 and 2008, on simulated machines and on real ones.
 
-use core::fmt;
-use core::str::FromStr;
-
 use brickyard_designs::classics::bulk::BulkPolicy;
-use brickyard_workload::named;
+use brickyard_run::named;
 
 use crate::lock::LockKind;
 
@@ -46,37 +43,3 @@ impl Column {
         }
     }
 }
-
-/// Prints its name.
-impl fmt::Display for Column {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Parses its name.
-///
-/// ```
-/// use brickyard_simulate::locks::Column;
-///
-/// assert_eq!("ticket+yield".parse(), Ok(Column::TicketYield));
-/// let error = "spin".parse::<Column>().unwrap_err();
-/// assert_eq!(
-///     error.to_string(),
-///     "no such column; the columns are hold, release, ticket, ticket+yield, ticket+yield+own-line"
-/// );
-/// ```
-impl FromStr for Column {
-    type Err = UnknownColumn;
-
-    fn from_str(name: &str) -> Result<Self, UnknownColumn> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|column| column.name() == name)
-            .ok_or(UnknownColumn)
-    }
-}
-
-/// No column has this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no such column; the columns are {}", Column::ALL.map(Column::name).join(", "))]
-pub struct UnknownColumn;

@@ -41,7 +41,7 @@ use brickyard_machine::{Failure, Profile};
 
 use crate::build::{Blueprint, MachineLock};
 
-pub use column::{Column, UnknownColumn};
+pub use column::Column;
 pub use load::{Load, Part, TaskPlan, TaskSet};
 pub use measured::{Bulks, LocksRun, Times};
 use run::CellRun;

@@ -10,7 +10,6 @@ use crate::slab::turn::HeapPeer;
 use crate::slab::work::{SlabWork, Workload};
 use crate::slab::{Slab as Measurement, instructions};
 use anyhow::bail;
-use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
 use brickyard_results::{Results, bytes_text, plain_label};
@@ -81,7 +80,7 @@ pub(crate) struct Slab {
     #[arg(long, default_value_t = 20_000, value_name = "US")]
     sample_us: u64,
     /// The clock of `socket`, `local` and `swap`: `cpu` is for a machine that has other work too.
-    #[arg(long, value_parser = choice(Clock::ALL), default_value = "wall")]
+    #[arg(long, value_parser = choice(Clock::NAMES), default_value = "wall")]
     clock: Clock,
     /// Only count the instructions of an allocation and of a free that hit, at 64 and at 1216
     /// bytes, under valgrind.
