@@ -13,7 +13,7 @@ use brickyard_simulate::explore::{
 use clap::Args;
 use serde_json::{Map, json};
 
-use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::misuse::{Misuse, at_least_one};
 use brickyard_measure::command::output::SheetOutput;
 use brickyard_results::{Format, Listing};
 use brickyard_run::named::by_name;
@@ -128,19 +128,12 @@ impl Explore {
         if self.cpus.is_some_and(|cpus| !(1..=256).contains(&cpus)) {
             return Err(Misuse::new("--cpus takes 1 to 256"));
         }
-        for (option, value) in [
+        at_least_one([
             ("tasks", self.tasks),
             ("operations", self.operations),
             ("jobs", self.jobs),
-            (
-                "seeds",
-                Some(usize::try_from(self.seeds).unwrap_or(usize::MAX)),
-            ),
-        ] {
-            if value == Some(0) {
-                return Err(Misuse::new(format!("--{option} takes 1 or more")));
-            }
-        }
+            ("seeds", Some(self.seeds.min(1) as usize)),
+        ])?;
         if self.tasks.is_some_and(|tasks| tasks > 1024) {
             return Err(Misuse::new("--tasks takes at most 1024"));
         }

@@ -474,10 +474,8 @@ fn mixing(sheet: &mut Sheet, runs: &[Replayed], named: usize) {
 fn over_time(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "over time (last sample)";
     let mut line = |label: &str, unit, better, value: fn(&Sample) -> f64| {
-        let cells = runs.iter().map(|run| Cell {
-            samples: run.outcome.samples.iter().map(value).collect(),
-            published: None,
-        });
+        let samples = runs.iter().map(|run| run.outcome.samples.iter());
+        let cells = samples.map(|samples| Cell(samples.map(value).collect()));
         sheet.push(Line::new(SECTION, label, unit, better, cells));
     };
     line("mixed page blocks", "", Better::Lower, |s| s.mixed as f64);
@@ -545,9 +543,7 @@ fn pressure(sheet: &mut Sheet, runs: &[Replayed]) {
 
 fn time(sheet: &mut Sheet, runs: &[Replayed]) {
     let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> Option<f64>| {
-        let cells = runs
-            .iter()
-            .map(|run| value(&run.outcome).map_or_else(Cell::default, Cell::of));
+        let cells = runs.iter().map(|run| Cell::of(value(&run.outcome)));
         sheet.push(Line {
             kind: SampleKind::Timed,
             decimals,

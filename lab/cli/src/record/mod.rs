@@ -26,6 +26,7 @@ use crate::import::many;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_results::bytes_of;
 use brickyard_run::named;
+pub(crate) use command::quoted;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::ProgressLine;
 use signals::Received;

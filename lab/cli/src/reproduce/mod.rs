@@ -35,11 +35,12 @@ use brickyard_run::interrupt;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::record::quoted;
 use brickyard_measure::command::misuse::{Misuse, at_least_one};
 use brickyard_measure::command::output::format;
 use brickyard_results::Format;
 use brickyard_run::terminal::tell;
-use command::{Commands, Start, quoted};
+use command::{Commands, Start};
 use progress::RunProgress;
 use report::Report;
 
@@ -320,7 +321,7 @@ impl Reproduce {
             command += &format!(" --jobs {jobs}");
         }
         if let Some(path) = &self.expect {
-            command += &format!(" --expect {}", quoted(path));
+            command += &format!(" --expect {}", quoted(path.as_os_str()));
         }
         command
     }

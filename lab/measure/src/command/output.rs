@@ -84,51 +84,23 @@ impl Output {
         self.to.check()
     }
 
-    /// Does what [`Output::emit`] does, with `more` below a table. Other formats do not have it.
-    pub fn emit_with(
-        &self,
-        results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-        more: &str,
-    ) -> anyhow::Result<()> {
-        self.emit_against(Against::First, results, label, more)
-    }
-
-    /// Prints `results`, each column compared with the first. `label` makes a line's label from its
-    /// workload and metric. If the file cannot be written, the results are printed instead, so that
-    /// nothing measured is lost.
+    /// Prints `results`, each column compared with the first or with the one before it. `label`
+    /// makes a line's label from its workload and metric. Below a table, and no other format, comes
+    /// `more`. If the file cannot be written, the results are printed instead, so that nothing
+    /// measured is lost.
     pub fn emit(
         &self,
         results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-    ) -> anyhow::Result<()> {
-        self.emit_with(results, label, "")
-    }
-
-    /// Does the same, each column compared with the one before it.
-    pub fn emit_steps(
-        &self,
-        results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-    ) -> anyhow::Result<()> {
-        self.emit_against(Against::Before, results, label, "")
-    }
-
-    fn emit_against(
-        &self,
         against: Against,
-        results: &Results,
         label: &dyn Fn(&str, &str) -> String,
         more: &str,
     ) -> anyhow::Result<()> {
+        let single = results.rows().iter().all(|row| row.samples().len() == 1);
         let options = TableOptions {
             against,
-            deviation: if self.no_deviation
-                || results.rows().iter().all(|row| row.samples().len() == 1)
-            {
-                Deviation::Hidden
-            } else {
-                Deviation::Shown
+            deviation: match self.no_deviation || single {
+                true => Deviation::Hidden,
+                false => Deviation::Shown,
             },
             label,
             ..TableOptions::default()

@@ -12,7 +12,7 @@ use crate::slab::{Slab as Measurement, instructions};
 use anyhow::bail;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
-use brickyard_results::{Results, bytes_text, plain_label};
+use brickyard_results::{Against, Results, bytes_text, plain_label};
 use brickyard_run::{bar, interrupt};
 use clap::Args;
 
@@ -118,7 +118,7 @@ impl Slab {
         let progress = bar::Steps::default();
         if self.instructions {
             return match instructions::count(&contestants, &progress)? {
-                Some(results) => self.output.emit(&results, &plain_label),
+                Some(results) => self.output.emit(&results, Against::First, &plain_label, ""),
                 None => Ok(()),
             };
         }
@@ -136,7 +136,8 @@ impl Slab {
         if results.rows().is_empty() {
             bail!("none of the contestants has a row in any of these workloads");
         }
-        self.output.emit(results, &plain_label)?;
+        self.output
+            .emit(results, Against::First, &plain_label, "")?;
         if failed > 0 {
             bail!("{failed} of the rows are missing, see above");
         }
