@@ -1,7 +1,6 @@
 //! How a measured direction compares with the published one.
 
 use brickyard_results::Interval;
-use brickyard_run::named;
 
 use crate::document::{Claim, Published};
 
@@ -31,41 +30,72 @@ pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole n
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
-named! {
-    /// How a measured direction compares with the published one: six for published directions,
-    /// three for figures without one, and the last two.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum Verdict {
-        /// The same direction, and a size within [`SIZE`].
-        Same => "same",
-        /// The same direction, but a smaller or a larger difference than [`SIZE`] allows.
-        OtherSize => "same direction, other size",
-        /// The opposite direction.
-        Opposite => "opposite",
-        /// The samples cannot decide, or the difference is negligible.
-        WithinNoise => "within noise",
-        /// Some members of the sweep have another direction, or none.
-        Depends => "depends on an assumption",
-        /// It hangs on assumptions that this run did not vary.
-        NotSwept => "assumption not varied",
-        /// No difference was published, and there is none.
-        NoDifference => "no difference in either",
-        /// No difference was published, and there is one.
-        OnlyHere => "a difference here alone",
-        /// No difference was published, and the samples cannot decide whether there is one.
-        Unclear => "none published, unclear here",
-        /// What would cause the published difference is not modelled.
-        NotTestable => "not testable",
-        /// A claim that the document's own figure does not fulfil.
-        Contradicted => "contradicted by its own table",
-    }
+/// How a measured direction compares with the published one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The same direction, and a size within [`SIZE`].
+    Same,
+    /// The same direction, but a smaller or a larger difference than [`SIZE`] allows.
+    OtherSize,
+    /// The opposite direction.
+    Opposite,
+    /// The samples cannot decide, or the difference is negligible.
+    WithinNoise,
+    /// Some members of the sweep have another direction, or none.
+    Depends,
+    /// It hangs on assumptions that this run did not vary.
+    NotSwept,
+    /// No difference was published, and there is none.
+    NoDifference,
+    /// No difference was published, and there is one.
+    OnlyHere,
+    /// No difference was published, and the samples cannot decide whether there is one.
+    Unclear,
+    /// What would cause the published difference is not modelled.
+    NotTestable,
+    /// A claim that the document's own figure does not fulfil.
+    Contradicted,
 }
 
 impl Verdict {
+    /// All of them, in their order: six for published directions, three for figures without one,
+    /// [`NotTestable`](Self::NotTestable), and [`Contradicted`](Self::Contradicted).
+    pub const ALL: [Self; 11] = [
+        Self::Same,
+        Self::OtherSize,
+        Self::Opposite,
+        Self::WithinNoise,
+        Self::Depends,
+        Self::NotSwept,
+        Self::NoDifference,
+        Self::OnlyHere,
+        Self::Unclear,
+        Self::NotTestable,
+        Self::Contradicted,
+    ];
+
     /// Returns true if it is one on a published direction, not on a figure without one.
     #[must_use]
     pub const fn is_of_direction(self) -> bool {
         (self as usize) < Self::NoDifference as usize
+    }
+
+    /// Returns its name in pages and files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::OtherSize => "same direction, other size",
+            Self::Opposite => "opposite",
+            Self::WithinNoise => "within noise",
+            Self::Depends => "depends on an assumption",
+            Self::NotSwept => "assumption not varied",
+            Self::NoDifference => "no difference in either",
+            Self::OnlyHere => "a difference here alone",
+            Self::Unclear => "none published, unclear here",
+            Self::NotTestable => "not testable",
+            Self::Contradicted => "contradicted by its own table",
+        }
     }
 }
 
