@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brickyard_results::noun;
-use brickyard_run::interrupt;
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::Flags;
 use brickyard_trace::file::Writer;
 use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_to};
 use clap::Args;
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, ProgressBar};
 
 use brickyard_measure::command::misuse::Misuse;
 
@@ -122,20 +122,11 @@ impl Import {
 }
 
 fn bar(bytes: Option<u64>) -> ProgressBar {
-    let (bar, template) = match bytes {
-        Some(bytes) => (
-            ProgressBar::new(bytes),
-            "importing {wide_bar} {bytes}/{total_bytes}, {msg}, {eta} left",
-        ),
-        None => (
-            ProgressBar::new_spinner(),
-            "importing {spinner} {bytes}, {msg}",
-        ),
+    let template = match bytes {
+        Some(_) => "importing {wide_bar} {bytes}/{total_bytes}, {msg}, {eta} left",
+        None => "importing {spinner} {bytes}, {msg}",
     };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    bar::bar(bytes.unwrap_or(0), template)
 }
 
 fn show(bar: &ProgressBar, progress: Progress) {

@@ -364,13 +364,13 @@ fn indices(trace: &Trace) -> Section {
                         .collect::<Vec<_>>(),
                 );
             };
-            let index = |index: i32| Cell::shown(f64::from(index) / 1000.0, thousandths(index));
+            let index = |index: f64| Cell::shown(index / 1000.0, thousandths(index));
             add("blocks", &|order| counts.by_order[order.index()].into());
             add("unusable", &|order| {
-                index(i32::try_from(counts.unusable_index(order)).unwrap_or(i32::MAX))
+                index(counts.unusable_index(order).into())
             });
             add("fragmentation", &|order| {
-                index(counts.fragmentation_index(order))
+                index(counts.fragmentation_index(order).into())
             });
         }
     }

@@ -9,7 +9,7 @@ use brickyard_results::{Column, Columns};
 use brickyard_trace::PageUse;
 
 use super::figures::{amount, block_size, mib, named_zones, summary};
-use super::words::{explanation, request_word, withheld};
+use super::words::{explanation, request_word, thousandths, withheld};
 use super::{View, forecast};
 
 /// The width of a zone's name, and of a column.
@@ -61,10 +61,7 @@ fn by_order(look: &Look, out: &mut impl Write) -> fmt::Result {
         zone.counts.by_order[order.index()].to_string()
     })?;
     order_table(look, highest, "unusable", out, |zone, order| {
-        format!(
-            "{:.3}",
-            f64::from(zone.counts.unusable_index(order)) / 1000.0
-        )
+        thousandths(zone.counts.unusable_index(order))
     })?;
     order_table(
         look,
@@ -73,7 +70,7 @@ fn by_order(look: &Look, out: &mut impl Write) -> fmt::Result {
         out,
         |zone, order| match zone.counts.fragmentation_index(order) {
             -1000 => "-".into(),
-            index => format!("{:.3}", f64::from(index) / 1000.0),
+            index => thousandths(index),
         },
     )?;
     writeln!(
@@ -95,13 +92,8 @@ fn order_table(
     let heads = [title.to_owned()].into_iter().chain(heads);
     writeln!(out, "{}", columns.line(heads))?;
     for (name, zone) in named_zones(look) {
-        let cells = orders().map(|order| {
-            if order <= zone.max_order {
-                cell(zone, order)
-            } else {
-                String::new()
-            }
-        });
+        let orders = orders().filter(|&order| order <= zone.max_order);
+        let cells = orders.map(|order| cell(zone, order));
         let name = format!("  {name:<NAME$} ");
         writeln!(out, "{}", columns.line([name].into_iter().chain(cells)))?;
     }
