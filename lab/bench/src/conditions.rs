@@ -14,7 +14,8 @@ use super::peer::Machine;
 use super::rounds::{Rounds, Taken};
 use super::schedule::Workload;
 use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
-use brickyard_measure::choice::Choice;
+use brickyard_measure::mobility::MOBILITIES;
+use brickyard_run::named::name_of;
 
 /// The machine, and the mobility of the requests.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +84,11 @@ impl Conditions {
         let (here, usual) = (self, Self::USUAL);
         let mut name = workload.to_string();
         for (condition, value, usual) in [
-            ("mobility", here.mobility.name(), usual.mobility.name()),
+            (
+                "mobility",
+                name_of(MOBILITIES, &here.mobility),
+                name_of(MOBILITIES, &usual.mobility),
+            ),
             ("lock", here.lock.name(), usual.lock.name()),
             ("bulk", here.bulk.name(), usual.bulk.name()),
             ("masking", here.masking.name(), usual.masking.name()),

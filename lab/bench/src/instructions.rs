@@ -16,7 +16,8 @@ use super::machine::{FRAME_BYTES, Level, Slots};
 use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
 use brickyard_measure::callgrind;
-use brickyard_measure::choice::Choice;
+use brickyard_measure::mobility::MOBILITIES;
+use brickyard_run::named::name_of;
 
 /// The command with which a process of this program does only the counted rounds.
 const TURN: [&str; 2] = ["turn", "pagealloc"];
@@ -117,7 +118,7 @@ impl Conditions {
         for (option, value) in [
             ("--level", turn.level.name()),
             ("--slots", turn.slots.name()),
-            ("--mobility", self.mobility.name()),
+            ("--mobility", name_of(MOBILITIES, &self.mobility)),
             ("--masking", self.masking.name()),
             ("--batch", &turn.batch.to_string()),
             ("--rounds", &turn.rounds.to_string()),

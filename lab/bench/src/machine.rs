@@ -11,47 +11,57 @@ use brickyard_measure::threads::Threads;
 use brickyard_results::bytes_text;
 
 use crate::masking::{Masking, MaskingPlatform};
-use brickyard_measure::choice::choices;
+use brickyard_run::named;
 
 pub use brickyard_measure::memory::FRAME_BYTES;
 
-choices! {
+named! {
     /// How a CPU accesses its slot.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Slots {
         /// No other CPU can access it.
-        Exclusive = "exclusive",
+        Exclusive => "exclusive",
         /// Through a lock that other CPUs may try.
-        Shared = "shared",
+        Shared => "shared",
     }
+}
 
+named! {
     /// The lock of zones and magazines.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Lock {
         /// First come, first served.
-        Ticket = "ticket",
+        Ticket => "ticket",
         /// The fastest CPU first.
-        TestAndSet = "test-and-set",
+        TestAndSet => "test-and-set",
         /// A ticket lock in its own cache line.
-        TicketOwnLine = "ticket-own-line",
+        TicketOwnLine => "ticket-own-line",
         /// A test-and-set lock in its own cache line.
-        TestAndSetOwnLine = "test-and-set-own-line",
+        TestAndSetOwnLine => "test-and-set-own-line",
     }
+}
 
+named! {
     /// How long the zone lock is held in a bulk operation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Bulk {
         /// For the whole batch.
-        Hold = "hold",
+        Hold => "hold",
         /// For one page.
-        Release = "release",
+        Release => "release",
         /// Until another CPU waits.
-        Yield = "yield",
+        Yield => "yield",
     }
+}
 
+named! {
     /// The level that requests enter at.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Level {
         /// Through the node, as in a kernel with several zones.
-        Node = "node",
+        Node => "node",
         /// Directly at the zone that serves the mobility first, as in a system with one zone.
-        Zone = "zone",
+        Zone => "zone",
     }
 }
 

@@ -10,17 +10,18 @@ use core::ptr::NonNull;
 
 use brickyard::{Frame, InterruptState, Platform};
 
-use brickyard_measure::choice::choices;
 use brickyard_measure::flags::{restore, save};
 use brickyard_measure::memory::FrameMemory;
+use brickyard_run::named;
 
-choices! {
+named! {
     /// What a mask of interrupts does.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Masking {
         /// Nothing, as a process needs none.
-        Nothing = "nothing",
+        Nothing => "nothing",
         /// It saves and restores the flags, as a kernel does.
-        Flags = "flags",
+        Flags => "flags",
     }
 }
 

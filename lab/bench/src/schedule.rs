@@ -6,28 +6,32 @@ use core::str::FromStr;
 use anyhow::{Context, bail};
 use brickyard::Order;
 
-use brickyard_measure::choice::choices;
+use brickyard_run::named;
 
 use super::machine::{FRAME_BYTES, Level, Slots};
 
-choices! {
+named! {
     /// The calls that allocate and free a batch.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Api {
         /// One call per block.
-        Single = "single",
+        Single => "single",
         /// One call per batch; for single pages only.
-        Bulk = "bulk",
+        Bulk => "bulk",
     }
+}
 
+named! {
     /// How a batch is freed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Freed {
         /// In the order of allocation.
-        Same = "same",
+        Same => "same",
         /// In random order, the same each time.
-        Random = "random",
+        Random => "random",
         /// In the order of allocation, by another thread: threads work in pairs, of which one only
         /// allocates and the other only frees.
-        Remote = "remote",
+        Remote => "remote",
     }
 }
 

@@ -19,7 +19,6 @@ use brickyard::ZoneKind;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard_designs::slqb::Slqb2008;
 use brickyard_measure::callgrind::this_program;
-use brickyard_measure::choice::{Choice, choices};
 use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::heap::{Content, Global, Heap, HeapHandle};
@@ -27,19 +26,21 @@ use brickyard_measure::objects::object::Shape;
 use brickyard_measure::objects::taken::{self, Taken};
 use brickyard_measure::objects::{socket, tail};
 use brickyard_measure::threads::Threads;
+use brickyard_run::named;
 use brickyard_slab::sizes::SIZES;
 use brickyard_slab::{
     DirectMap, DirectMapped, General, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, TaskOnly,
     ZonePages,
 };
 
-choices! {
+named! {
     /// The loops.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Loop {
         /// The objects of a socket.
-        Socket = "socket",
+        Socket => "socket",
         /// The slowest allocations, of 64 bytes.
-        Tail = "tail",
+        Tail => "tail",
     }
 }
 

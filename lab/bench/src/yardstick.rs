@@ -4,31 +4,21 @@
 
 use brickyard::sync::{AtomicUsize, Ordering};
 use brickyard::{Frame, Order};
+use brickyard_run::named;
 
 use super::subject::{Handle, Subject};
 
-/// The yardsticks by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Yardstick {
-    /// An allocation is one atomic fetch-add on a word that no other thread accesses, a free does
-    /// nothing: the pair costs exactly one uncontended fetch-add.
-    FetchAdd,
-    /// A bare array of frame numbers and the index of its top, without any lock: an allocation
-    /// reads a number, a free writes one. The floor. It has no rows where one thread frees what
-    /// another has allocated.
-    ArrayStack,
-}
-
-impl Yardstick {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::FetchAdd, Self::ArrayStack];
-
-    /// Returns its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FetchAdd => "fetch-add",
-            Self::ArrayStack => "array-stack",
-        }
+named! {
+    /// The yardsticks by name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Yardstick {
+        /// An allocation is one atomic fetch-add on a word that no other thread accesses, a free
+        /// does nothing: the pair costs exactly one uncontended fetch-add.
+        FetchAdd => "fetch-add",
+        /// A bare array of frame numbers and the index of its top, without any lock: an allocation
+        /// reads a number, a free writes one. The floor. It has no rows where one thread frees what
+        /// another has allocated.
+        ArrayStack => "array-stack",
     }
 }
 

@@ -1,14 +1,30 @@
-//! The pictures of a replay: single images, or a page with a player.
+//! The pages and pictures that commands write; of a replay, single images or a page with a player.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brickyard_pictures::pagetypes::{Film, html, png};
 use clap::Args;
 
 use brickyard_measure::command::output;
+use brickyard_run::terminal::tell;
+
+/// Writes a file of this content, and tells its path.
+pub(crate) fn write_file<E: Into<anyhow::Error>>(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
+) -> anyhow::Result<()> {
+    let write = || {
+        let mut out = BufWriter::new(File::create(path)?);
+        content(&mut out).map_err(Into::into)?;
+        anyhow::Ok(out.flush()?)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))?;
+    tell(format_args!("written to {}", path.display()));
+    Ok(())
+}
 
 /// The options that say where pictures are written.
 #[derive(Debug, Args)]
@@ -44,11 +60,8 @@ impl Pictures {
             bail!("no sample to show: the run was stopped before the first one");
         }
         if let Some(path) = &self.html {
-            let mut out = BufWriter::new(File::create(path)?);
             let films: Vec<&Film> = films.iter().collect();
-            html::write(&films, title, &mut out)?;
-            out.flush()?;
-            eprintln!("page written to {}", path.display());
+            write_file(path, |out| html::write(&films, title, out))?;
         }
         for film in films {
             self.write_film(film)?;

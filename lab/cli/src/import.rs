@@ -1,18 +1,17 @@
 //! `brickyard import`: converts the text of ftrace, perf or trace-cmd to a trace file.
 
-use core::ops::ControlFlow;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brickyard_results::noun;
-use brickyard_run::interrupt;
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::Flags;
 use brickyard_trace::file::Writer;
 use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_to};
 use clap::Args;
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, ProgressBar};
 
 use brickyard_measure::command::misuse::Misuse;
 
@@ -50,11 +49,7 @@ impl Import {
         let bar = bar(bytes);
         let imported = import_to(input, &options, writer, |progress| {
             show(&bar, progress);
-            if interrupt::asked() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            interrupt::flow()
         });
         bar.finish_and_clear();
         let (mut imported, writer) = match imported {
@@ -127,20 +122,11 @@ impl Import {
 }
 
 fn bar(bytes: Option<u64>) -> ProgressBar {
-    let (bar, template) = match bytes {
-        Some(bytes) => (
-            ProgressBar::new(bytes),
-            "importing {wide_bar} {bytes}/{total_bytes}, {msg}, {eta} left",
-        ),
-        None => (
-            ProgressBar::new_spinner(),
-            "importing {spinner} {bytes}, {msg}",
-        ),
+    let template = match bytes {
+        Some(_) => "importing {wide_bar} {bytes}/{total_bytes}, {msg}, {eta} left",
+        None => "importing {spinner} {bytes}, {msg}",
     };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    bar::bar(bytes.unwrap_or(0), template)
 }
 
 fn show(bar: &ProgressBar, progress: Progress) {
@@ -149,7 +135,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
 }
 
 /// Returns a number of things, with separators.
-fn many(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn many(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", HumanCount(count), noun(count, one, many))
 }
 

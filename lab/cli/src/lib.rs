@@ -20,7 +20,6 @@ mod import;
 mod info;
 mod moved;
 mod page_kinds;
-mod reclaim;
 mod record;
 mod replay;
 mod reproduce;

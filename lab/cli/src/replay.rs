@@ -16,6 +16,7 @@ use brickyard_run::side_by_side::cores;
 use brickyard_run::{bar, interrupt};
 use brickyard_trace::file::{ReadError, Source};
 use brickyard_trace::{Event, Events, Trace, What};
+use brickyard_workload::antifrag::Reclaim;
 use brickyard_workload::fidelity;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::script::{Whose, passes};
@@ -25,10 +26,9 @@ use brickyard_workload::{
 use clap::Args;
 
 use crate::filming::Pictures;
-use crate::reclaim::ReclaimBy;
 use crate::sheet::{Cell, Line, Sheet, Shown};
 use brickyard_measure::amount::zone_bytes;
-use brickyard_measure::command::choice::or_all;
+use brickyard_measure::command::choice::{choice, or_all};
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;
 
@@ -53,8 +53,8 @@ pub(crate) struct Replay {
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// What a request tries that finds no free block.
-    #[arg(long, default_value = "compaction", value_name = "HOW")]
-    slow_path: ReclaimBy,
+    #[arg(long, default_value = "compaction", value_parser = choice(Reclaim::NAMES), value_name = "HOW")]
+    slow_path: Reclaim,
     /// Allow pages of processes to be written to swap.
     #[arg(long)]
     swap: bool,
@@ -171,10 +171,7 @@ impl Replay {
         let bar = bar::bar(source.count() * passes(&whose), template);
         let script = Script::read(&source, whose, |events| {
             bar.inc(events);
-            match interrupt::asked() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            interrupt::flow()
         });
         bar.finish_and_clear();
         let script = match script {
@@ -223,7 +220,7 @@ impl Replay {
         let options = Options {
             start,
             rules: Rules {
-                slow_path: self.slow_path.reclaim().slow_path(),
+                slow_path: self.slow_path.slow_path(),
                 swap: if self.swap { Swap::On } else { Swap::Off },
                 ..Rules::TODAY
             },
@@ -477,10 +474,8 @@ fn mixing(sheet: &mut Sheet, runs: &[Replayed], named: usize) {
 fn over_time(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "over time (last sample)";
     let mut line = |label: &str, unit, better, value: fn(&Sample) -> f64| {
-        let cells = runs.iter().map(|run| Cell {
-            samples: run.outcome.samples.iter().map(value).collect(),
-            published: None,
-        });
+        let samples = runs.iter().map(|run| run.outcome.samples.iter());
+        let cells = samples.map(|samples| Cell(samples.map(value).collect()));
         sheet.push(Line::new(SECTION, label, unit, better, cells));
     };
     line("mixed page blocks", "", Better::Lower, |s| s.mixed as f64);
@@ -548,9 +543,7 @@ fn pressure(sheet: &mut Sheet, runs: &[Replayed]) {
 
 fn time(sheet: &mut Sheet, runs: &[Replayed]) {
     let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> Option<f64>| {
-        let cells = runs
-            .iter()
-            .map(|run| value(&run.outcome).map_or_else(Cell::default, Cell::of));
+        let cells = runs.iter().map(|run| Cell::of(value(&run.outcome)));
         sheet.push(Line {
             kind: SampleKind::Timed,
             decimals,

@@ -13,6 +13,7 @@ use brickyard_experiments::running::Running;
 use brickyard_experiments::settings::Settings;
 use brickyard_experiments::store::appear;
 use brickyard_experiments::traces::Traces;
+use brickyard_results::Against;
 use brickyard_run::bar::Steps;
 use brickyard_run::interrupt;
 use brickyard_run::terminal::{print, tell};
@@ -111,14 +112,14 @@ impl Run {
                 false => format!("  {metric}"),
             }
         };
-        match settings.form().by_steps {
-            true => self.output.emit_steps(&results, &label)?,
-            false => {
-                let below = settings.form().below;
-                let more = below.map_or_else(String::new, |below| below(&settings, &results));
-                self.output.emit_with(&results, &label, &more)?;
-            }
-        }
+        let form = settings.form();
+        let below = form.below.map(|below| below(&settings, &results));
+        let against = match form.by_steps {
+            true => Against::Before,
+            false => Against::First,
+        };
+        self.output
+            .emit(&results, against, &label, &below.unwrap_or_default())?;
         if !ended.left.is_empty() {
             tell(format_args!(
                 "brickyard: interrupted; {} left",

@@ -3,28 +3,21 @@
 
 use brickyard_pictures::markup::Escaped;
 use brickyard_results::{
-    Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
+    Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions,
 };
-use core::fmt::Write as _;
 use std::io::{self, Write};
 
 use brickyard_measure::command::output::SheetOutput;
 
-/// One figure of one configuration.
+/// One figure of one configuration: its samples over time, of which the last one is printed. Empty:
+/// there is no such figure.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
-    /// The samples over time; the last one is printed. Empty: there is no such figure.
-    pub(crate) samples: Vec<f64>,
-    /// The figure that a document published.
-    pub(crate) published: Option<f64>,
-}
+pub(crate) struct Cell(pub(crate) Vec<f64>);
 
 impl Cell {
-    pub(crate) fn of(value: f64) -> Self {
-        Self {
-            samples: vec![value],
-            published: None,
-        }
+    /// A figure of one sample, if there is one.
+    pub(crate) fn of(value: impl Into<Option<f64>>) -> Self {
+        Self(value.into().into_iter().collect())
     }
 }
 
@@ -123,27 +116,13 @@ impl Sheet {
     /// Writes the sheet as `options` say. If the file cannot be written, the sheet is printed
     /// instead, so that nothing is lost.
     pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
-        let text = self.text(&options.format)?;
-        let failed = options.put(&|out| out.write_all(text.as_bytes()))?;
-        failed.map_or(Ok(()), Err)
-    }
-
-    fn text(&self, format: &str) -> anyhow::Result<String> {
-        let format: Format = format.parse()?;
-        if format == Format::Table {
-            return Ok(self.table());
-        }
-        let mut out = Vec::new();
-        write(&self.results()?, format, &TableOptions::default(), &mut out)?;
-        Ok(String::from_utf8(out)?)
+        options.put(&match options.format {
+            Format::Table => self.table(),
+            format => self.results()?.text(format, &TableOptions::default()),
+        })
     }
 
     fn table(&self) -> String {
-        let mut out = String::new();
-        for line in &self.head {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "{line}");
-        }
         // Section names do not count here: they may be wider than the labels.
         let label = self.lines.iter().map(|line| line.label.chars().count() + 2);
         let label = label.max().unwrap_or(0).max(24);
@@ -156,33 +135,38 @@ impl Sheet {
         }));
         widths.push(Column::left().after(2));
         let columns = Columns::new(widths);
-        let mut section = "";
-        for line in self.lines.iter().filter(|line| line.is_shown()) {
-            if line.section != section {
-                section = &line.section;
-                let heads = [section]
-                    .into_iter()
-                    .chain(self.columns.iter().map(String::as_str));
-                let _ = writeln!(out, "\n{}", columns.line(heads));
+        let mut lines = self.head.clone();
+        for section in self
+            .shown()
+            .chunk_by(|one, other| one.section == other.section)
+        {
+            let heads = [&section[0].section].into_iter().chain(&self.columns);
+            lines.extend([String::new(), columns.line(heads)]);
+            for line in section {
+                let texts = (0..self.columns.len()).map(|column| line.text(column));
+                let texts = [format!("  {}", line.label)].into_iter().chain(texts);
+                let unit = (!line.unit.is_empty()).then(|| line.unit.to_owned());
+                lines.push(columns.line(texts.chain(unit)));
             }
-            let mut texts = vec![format!("  {}", line.label)];
-            texts.extend((0..self.columns.len()).map(|column| line.text(column)));
-            texts.extend((!line.unit.is_empty()).then(|| line.unit.to_owned()));
-            let _ = writeln!(out, "{}", columns.line(texts));
         }
         if !self.notes.is_empty() {
-            out.push('\n');
+            lines.push(String::new());
+            lines.extend_from_slice(&self.notes);
         }
-        for note in &self.notes {
-            let _ = writeln!(out, "{note}");
-        }
-        out
+        lines.join("\n") + "\n"
+    }
+
+    /// Returns the lines that people see.
+    fn shown(&self) -> Vec<&Line> {
+        self.lines.iter().filter(|line| line.is_shown()).collect()
     }
 
     /// Writes the sheet as tables of HTML, one for each section.
     pub(crate) fn write_markup(&self, out: &mut impl Write) -> io::Result<()> {
-        let shown: Vec<&Line> = self.lines.iter().filter(|line| line.is_shown()).collect();
-        for section in shown.chunk_by(|one, other| one.section == other.section) {
+        for section in self
+            .shown()
+            .chunk_by(|one, other| one.section == other.section)
+        {
             let title = Escaped(&section[0].section);
             write!(
                 out,
@@ -214,17 +198,10 @@ impl Sheet {
         }
         for line in &self.lines {
             for (column, cell) in self.columns.iter().zip(&line.cells) {
-                if cell.samples.is_empty() {
-                    continue;
-                }
-                let samples = cell.samples.clone();
-                let row = Row::new(column, &line.section, line.metric(&line.label), samples)?;
-                results.push(row.of_kind(line.kind))?;
-                if let Some(published) = cell.published {
-                    let label = format!("{} published", line.label);
-                    let row =
-                        Row::new(column, &line.section, line.metric(&label), vec![published])?;
-                    results.push(row.exact())?;
+                if !cell.0.is_empty() {
+                    let metric = line.metric(&line.label);
+                    let row = Row::new(column, &line.section, metric, cell.0.clone())?;
+                    results.push(row.of_kind(line.kind))?;
                 }
             }
         }
@@ -257,7 +234,7 @@ impl Line {
         match self.shown {
             Shown::Always => true,
             Shown::UnlessAll(value) => {
-                let other = |cell: &Cell| cell.samples.iter().any(|&sample| sample != value);
+                let other = |cell: &Cell| cell.0.iter().any(|&sample| sample != value);
                 self.cells.iter().any(other)
             }
         }
@@ -268,17 +245,8 @@ impl Line {
     }
 
     fn text(&self, column: usize) -> String {
-        let Some(cell) = self.cells.get(column) else {
-            return "-".into();
-        };
-        let value = match cell.samples.last() {
-            Some(&value) => self.value(value),
-            None => "-".into(),
-        };
-        match cell.published {
-            Some(published) => format!("{value} ({published:.0})"),
-            None => value,
-        }
+        let last = self.cells.get(column).and_then(|cell| cell.0.last());
+        last.map_or_else(|| "-".into(), |&value| self.value(value))
     }
 
     /// Formats a value. Of one that was timed, 0 says only that it is less than can be shown.

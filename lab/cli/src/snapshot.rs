@@ -11,20 +11,21 @@ mod table;
 mod trial;
 pub(crate) mod words;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Context;
 use brickyard::Order;
 use brickyard_host::Host;
 use brickyard_host::forecast::Forecasts;
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::pinned::Pinned;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::output::format;
+use brickyard_results::Format;
+use brickyard_run::bar;
+use brickyard_run::terminal::print;
 use picture::Target;
 
 /// The options of `brickyard snapshot`.
@@ -45,8 +46,8 @@ pub(crate) struct Snapshot {
     #[arg(long, short, value_name = "DIR|FILE.png|FILE.html")]
     output: Option<PathBuf>,
     /// The format of the figures.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    #[arg(long, default_value = "table", value_parser = format())]
+    format: Format,
     /// Say whether a request of this order would succeed, and if not, why. [default: the order of a
     /// huge page]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
@@ -102,25 +103,14 @@ impl Snapshot {
         let order = chosen_order(&look, self.order)?;
         let view = View::new(&host, &look, order, self.count.or(self.attempt));
         if let Some(count) = self.attempt {
-            return trial::run(&view, count, self.by.as_deref(), &self.format);
+            return trial::run(&view, count, self.by.as_deref(), self.format);
         }
-        let shown = self.print(&view);
-        let Some(target) = target else { return shown };
-        shown?;
-        target.draw(&look)
-    }
-
-    fn print(&self, view: &View<'_>) -> anyhow::Result<()> {
-        let mut text = Vec::new();
-        match self.format.as_str() {
-            "csv" => rows::write(view, &mut text)?,
-            "json" => writeln!(text, "{:#}", json::document(view))?,
-            _ => table::write(view, "brickyard snapshot", &mut text)?,
-        }
-        let mut out = io::stdout().lock();
-        out.write_all(&text)?;
-        out.flush()?;
-        Ok(())
+        print(&match self.format {
+            Format::Table => table::text(&view, "brickyard snapshot")?,
+            Format::Csv => rows::csv(&view),
+            Format::Json => format!("{:#}\n", json::document(&view)),
+        })?;
+        target.map_or(Ok(()), |target| target.draw(&look))
     }
 }
 
@@ -149,9 +139,7 @@ pub(crate) fn chosen_order(look: &Look, asked: Option<u8>) -> anyhow::Result<Ord
 fn look(host: &Host) -> anyhow::Result<Look> {
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;
-    let bar = ProgressBar::new(0);
-    let style = "{msg} {bar:30} {percent} %";
-    bar.set_style(ProgressStyle::with_template(style).context("a bar's own template")?);
+    let bar = bar::bar(0, "{msg} {bar:30} {percent} %");
     bar.set_message("reading page states");
     let look = Look::at(host, Depth::Everything, now, |done, all| {
         bar.set_length(all);

@@ -11,8 +11,8 @@ use brickyard_bench::masking::Masking;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::{Loop, Turn as OnHeap};
 use brickyard_measure::amount::zone_bytes;
-use brickyard_measure::choice::Choice;
 use brickyard_measure::command::choice::choice;
+use brickyard_measure::mobility::MOBILITIES;
 use clap::{Args, Subcommand};
 
 /// A turn.
@@ -28,9 +28,9 @@ pub(crate) enum Turn {
 pub(crate) struct PageAlloc {
     #[arg(long)]
     config: String,
-    #[arg(long, value_parser = choice(Level::ALL))]
+    #[arg(long)]
     level: Level,
-    #[arg(long, value_parser = choice(Slots::ALL))]
+    #[arg(long)]
     slots: Slots,
     #[arg(long)]
     batch: usize,
@@ -38,9 +38,9 @@ pub(crate) struct PageAlloc {
     rounds: usize,
     #[arg(long, value_parser = zone_bytes)]
     memory: usize,
-    #[arg(long, value_parser = choice(<Mobility as Choice>::ALL))]
+    #[arg(long, value_parser = choice(MOBILITIES))]
     mobility: Mobility,
-    #[arg(long, value_parser = choice(Masking::ALL))]
+    #[arg(long)]
     masking: Masking,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct PageAlloc {
 pub(crate) struct Slab {
     #[arg(long)]
     heap: String,
-    #[arg(long, value_parser = choice(Loop::ALL))]
+    #[arg(long)]
     of: Loop,
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     threads: u32,

@@ -6,16 +6,7 @@ use std::process::{Command, Output, Stdio};
 use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
-fn brickyard(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brickyard"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::command::{brickyard, text};
 
 /// A run that ends at once.
 const QUICK: [&str; 12] = [

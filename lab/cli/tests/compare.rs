@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::command::text;
+
 /// Documents in a folder in which the command runs, so that the paths that it prints are the same
 /// everywhere.
 struct Folder(TempDir);
@@ -46,10 +48,6 @@ fn compare(folder: &Path, arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// The exit code, and what was printed to standard output and standard error.

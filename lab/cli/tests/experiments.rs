@@ -5,55 +5,21 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
-/// Runs the command in the folder that has the traces. Words with `=` are parameters.
-fn brickyard(words: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    command.current_dir(root);
-    for word in words {
-        if word.contains('=') {
-            command.arg("--set");
-        }
-        command.arg(word);
-    }
-    command.output().unwrap()
-}
+use crate::command::{golden, printed, text, with_set as brickyard};
 
 fn run(words: &[&str]) -> Output {
     brickyard(&[&["run"], words].concat())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Returns the output of a run that must succeed.
-fn printed(out: &Output) -> String {
-    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    text(&out.stdout)
 }
 
 fn rows(words: &[&str]) -> Vec<Value> {
     let text = printed(&run(&[words, &["--format", "json"]].concat()));
     let json: Value = serde_json::from_str(&text).unwrap();
     json["rows"].as_array().unwrap().clone()
-}
-
-fn golden(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/experiments")
-        .join(name);
-    if std::env::var_os("BRICKYARD_BLESS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == expected, "{} differs:\n{found}", path.display());
 }
 
 const STORM: [&str; 6] = [
@@ -88,13 +54,13 @@ fn the_same_command_gives_the_same_table_on_every_host() {
         ("slab.txt", &SLAB),
     ] {
         let table = printed(&run(words));
-        golden(name, &table);
+        golden(&format!("experiments/{name}"), &table);
         let other = printed(&run(&[words, &["--seed", "77"]].concat()));
         assert_ne!(other, table);
     }
     // The same, however many runs are done at once.
     let alone = printed(&run(&[&STORM[..], &["--jobs", "1"]].concat()));
-    golden("storm.txt", &alone);
+    golden("experiments/storm.txt", &alone);
 }
 
 #[test]
@@ -381,5 +347,5 @@ fn explore_has_modes_and_a_replay_names_its_mode() {
     assert_eq!(nowhere.status.code(), Some(1));
     let wrong = brickyard(&["explore", "--mode", "calm"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("the values are mixed, stop, starve"));
+    assert!(text(&wrong.stderr).contains("there are mixed, stop, starve"));
 }

@@ -3,9 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::process::Output;
 
 use serde_json::Value;
+
+use crate::command::{self, brickyard, text};
 
 const DD: &str = "traces/dd.parquet";
 
@@ -18,24 +21,16 @@ const SMALL: [&str; 5] = [
     "2",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn fidelity(more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    command.args(SMALL).args(more).current_dir(root());
-    command.output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    brickyard(&[&SMALL, more].concat())
 }
 
 fn printed(more: &[&str]) -> String {
-    let output = fidelity(more);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    text(&output.stdout)
+    command::printed(&fidelity(more))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 #[test]

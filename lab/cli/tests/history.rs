@@ -3,13 +3,15 @@
 use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::synthetic::{Block, SyntheticHost};
 use brickyard_serve::history::Store;
 use brickyard_serve::sample::{Cost, Sample};
 use serde_json::Value;
+
+use crate::command::{brickyard, golden, printed as out, text as written};
 
 /// 2026-11-27 05:00:00 UTC.
 const BEGIN: u64 = 1_795_755_600;
@@ -52,8 +54,11 @@ fn add(history: &Path, name: &str, minutes: core::ops::Range<u64>) {
 }
 
 fn history(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    command.arg("history").args(arguments).output().unwrap()
+    brickyard(&[&["history"], arguments].concat())
+}
+
+fn errors(output: &Output) -> String {
+    written(&output.stderr)
 }
 
 const TIMES: [&str; 4] = [
@@ -67,41 +72,26 @@ fn of(folder: &str, more: &[&str]) -> Output {
     history(&[&[folder], &TIMES[..], more].concat())
 }
 
-fn out(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{}", errors(output));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn errors(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// Compares with a file of `tests/history`; `BRICKYARD_BLESS=1` rewrites it.
-fn golden(name: &str, shown: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/history")
-        .join(name);
-    if std::env::var_os("BRICKYARD_BLESS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, shown).unwrap();
-    }
-    assert_eq!(shown, fs::read_to_string(&path).unwrap(), "{name}");
-}
-
 #[test]
 fn a_history_in_every_format() {
     let (path, text) = folder("formats");
     add(&path, "web", 0..190);
-    golden("history.txt", &out(&of(&text, &["--every", "1h"])));
+    golden("history/history.txt", &out(&of(&text, &["--every", "1h"])));
     let few = ["--columns", "huge_free,compaction_stalls,available_bytes"];
     let with = |more: &[&str]| out(&of(&text, &[&few[..], more].concat()));
-    golden("spans.csv", &with(&["--every", "1h", "--format", "csv"]));
-    golden("spans.json", &with(&["--every", "1h", "--format", "json"]));
+    golden(
+        "history/spans.csv",
+        &with(&["--every", "1h", "--format", "csv"]),
+    );
+    golden(
+        "history/spans.json",
+        &with(&["--every", "1h", "--format", "json"]),
+    );
     let samples = with(&["--format", "csv"]);
     assert_eq!(samples.lines().count(), 1 + 19);
     assert_eq!(
         samples.lines().nth(1),
-        Some("\"web\",2026-11-27T05:00:00.000Z,63,3,")
+        Some("web,2026-11-27T05:00:00.000Z,63,3,")
     );
     let json: Value = serde_json::from_str(&with(&["--format", "json"])).unwrap();
     let last = &json["hosts"][0]["rows"][18];
@@ -157,7 +147,7 @@ fn a_folder_of_many_hosts_has_a_line_a_host() {
     add(&path, "web", 0..60);
     add(&path, "db-1", 60..120);
     golden(
-        "many.txt",
+        "history/many.txt",
         &out(&of(&text, &["--columns", "huge_free,blocks_mixed"])),
     );
     assert!(out(&of(&text, &["--host", "db-1"])).starts_with("db-1, Linux 6.18.0-made: 6 samples"));

@@ -3,24 +3,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use brickyard_trace::record::Tracefs;
 use rustix::process::geteuid;
 
-fn brickyard(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brickyard"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
+use crate::command::{brickyard, printed};
 
 /// Returns the standard output of a run that must succeed.
 fn done(arguments: &[&str]) -> String {
-    let output = brickyard(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+    printed(&brickyard(arguments))
 }
 
 #[test]

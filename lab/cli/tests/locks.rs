@@ -2,11 +2,11 @@
 //! what the policies imply on any machine; and its errors. The expected tables are in
 //! `tests/locks/`; `BRICKYARD_BLESS=1` rewrites them.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
+
+use crate::command::{golden, printed, text, with_set};
 
 const COLUMNS: [&str; 5] = [
     "hold",
@@ -16,18 +16,9 @@ const COLUMNS: [&str; 5] = [
     "ticket+yield+own-line",
 ];
 
-/// Runs the experiment in the folder that has the traces. Words with `=` are parameters.
+/// Runs the experiment. Words with `=` are parameters.
 fn locks(words: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    command.args(["run", "locks"]).current_dir(root);
-    for word in words {
-        if word.contains('=') {
-            command.arg("--set");
-        }
-        command.arg(word);
-    }
-    command.output().unwrap()
+    with_set(&[&["run", "locks"], words].concat())
 }
 
 /// The same with a quick load on this host.
@@ -36,30 +27,8 @@ fn on_host(words: &[&str]) -> Output {
     locks(&[&quick, words].concat())
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Returns the output of a run that must succeed.
-fn printed(out: &Output) -> String {
-    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    text(&out.stdout)
-}
-
 fn document(out: &Output) -> Value {
     serde_json::from_str(&printed(out)).unwrap()
-}
-
-fn golden(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/locks")
-        .join(name);
-    if std::env::var_os("BRICKYARD_BLESS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, expected, "{name} differs");
 }
 
 /// The samples of one row.
@@ -94,7 +63,7 @@ fn form(table: &str) -> String {
 fn a_storm_is_the_same_on_every_host() {
     let storm = ["workload=storm", "cpus=1,4", "events=512", "--runs", "6"];
     let table = printed(&locks(&storm));
-    golden("storm.txt", &table);
+    golden("locks/storm.txt", &table);
     // The same, however many runs are done at once.
     let one = locks(&[&storm[..], &["--jobs", "1"]].concat());
     assert_eq!(printed(&one), table);
@@ -110,9 +79,9 @@ fn a_recorded_command_is_the_same_on_every_host() {
         "--runs",
         "2",
     ];
-    golden("recorded.txt", &printed(&locks(&recorded)));
+    golden("locks/recorded.txt", &printed(&locks(&recorded)));
     let csv = locks(&[&recorded[..], &["--format", "csv"]].concat());
-    golden("recorded.csv", &printed(&csv));
+    golden("locks/recorded.csv", &printed(&csv));
 }
 
 #[test]

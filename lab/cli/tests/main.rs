@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod cli;
+mod command;
 mod compare;
 mod compare_kinds;
 mod documents;

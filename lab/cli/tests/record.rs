@@ -14,6 +14,8 @@ use brickyard_trace::summary::{Options, Summary};
 use brickyard_trace::{Event, Trace, What, file};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use crate::command::text;
+
 /// The kernel's tracing files, if there are any.
 fn tracefs() -> Option<&'static Path> {
     static FOUND: LazyLock<Option<Tracefs>> = LazyLock::new(|| Tracefs::find().ok());
@@ -28,10 +30,6 @@ fn command(arguments: &[&str]) -> Command {
 
 fn brickyard(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Returns true if nothing can be recorded here, and prints why.

@@ -6,46 +6,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
+use crate::command::{self, brickyard, command, golden, text};
+
 const DD: &str = "traces/dd.parquet";
 const WALK: &str = "traces/walk.parquet";
 
-/// The binary, run in the root of the repository, where the traces are.
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    command.args(arguments).current_dir(root);
-    command
-}
-
-fn brickyard(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Returns the standard output of a run that must succeed.
 fn printed(arguments: &[&str]) -> String {
-    let output = brickyard(arguments);
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
-    text(&output.stdout)
+    command::printed(&brickyard(arguments))
 }
 
-/// Returns the error message of a run that must fail with this exit code.
+/// Returns the error message of a run that must fail with this exit code and print nothing.
 fn refused(arguments: &[&str], code: i32) -> String {
     let output = brickyard(arguments);
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
-    assert!(!error.contains("panicked"), "{error}");
-    error
+    command::refused(code, &output)
 }
 
 /// The table without its section of times, and with `T` for the two in the sentence at its end.
@@ -64,17 +43,6 @@ fn timeless(table: &str) -> String {
     format!("{before}\n{said}{TAKEN}T ns instead of T (median){rest}")
 }
 
-fn golden(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/replay")
-        .join(name);
-    if std::env::var_os("BRICKYARD_BLESS").is_some() {
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap();
-    assert!(found == expected, "{} differs:\n{found}", path.display());
-}
-
 // ---- replay ----
 
 #[test]
@@ -86,7 +54,7 @@ fn the_recorded_host_is_replayed_through_every_configuration() {
             "{config} is missing from:\n{table}"
         );
     }
-    golden("dd.txt", &timeless(&table));
+    golden("replay/dd.txt", &timeless(&table));
 }
 
 #[test]
@@ -102,7 +70,7 @@ fn a_smaller_machine_has_to_reclaim() {
     ];
     let table = printed(&small);
     assert!(table.contains("64M (16384 frames)"), "{table}");
-    golden("walk-64m.txt", &timeless(&table));
+    golden("replay/walk-64m.txt", &timeless(&table));
     // One at a time, the result is the same.
     let alone = printed(&[&small[..], &["--jobs", "1"]].concat());
     assert_eq!(timeless(&alone), timeless(&table));

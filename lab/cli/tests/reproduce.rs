@@ -16,40 +16,22 @@ use brickyard_experiments::raw::Method;
 use brickyard_experiments::store::{Folder, read_rows};
 use serde_json::Value;
 
+use crate::command::{self, printed, text};
+
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    // The traces are at the root of the workspace.
-    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    command.arg("reproduce").args(arguments);
-    command
+    command::command(&[&["reproduce"], arguments].concat())
 }
 
 fn reproduce(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Runs the command, which must succeed; returns its output.
 fn done(arguments: &[&str]) -> String {
-    let output = reproduce(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
+    printed(&reproduce(arguments))
 }
 
-/// Runs the command, which must fail with this code; returns its messages.
 fn refused(code: i32, arguments: &[&str]) -> String {
-    let output = reproduce(arguments);
-    let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
-    message
+    command::refused(code, &reproduce(arguments))
 }
 
 /// Not the default, so that printed commands must have it.
@@ -119,7 +101,7 @@ fn lists_have_the_command_of_each_cell() {
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("cell,kind,seconds,command"));
     let line = lines.find(|line| line.starts_with(CELL)).unwrap();
-    let command = format!("\"brickyard reproduce --cell {CELL} --seed 7 --output here\"");
+    let command = format!(",brickyard reproduce --cell {CELL} --seed 7 --output here");
     assert!(line.ends_with(&command), "{line}");
     assert!(lines.all(|line| line.starts_with("locks.")));
 }

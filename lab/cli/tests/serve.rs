@@ -7,21 +7,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 
 use crate::synthetic::{Block, SyntheticHost};
 
-fn brickyard(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brickyard"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::command::{brickyard, text};
 
 fn folder(name: &str) -> PathBuf {
     let all = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("serve");

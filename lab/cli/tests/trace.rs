@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::{
@@ -13,16 +13,7 @@ use brickyard_trace::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn brickyard(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brickyard"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::command::{brickyard, golden, text};
 
 /// A minute of a host with two tasks.
 fn trace() -> Trace {
@@ -120,25 +111,14 @@ fn written(trace: &Trace) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn golden(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/trace")
-        .join(name);
-    if std::env::var_os("BRICKYARD_BLESS").is_some() {
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap();
-    assert!(found == expected, "{} differs:\n{found}", path.display());
-}
-
 #[test]
 fn info_in_every_format() {
     let (_folder, path) = written(&trace());
     let path = path.to_str().unwrap();
     for (form, name) in [
-        ("table", "info.txt"),
-        ("csv", "info.csv"),
-        ("json", "info.json"),
+        ("table", "trace/info.txt"),
+        ("csv", "trace/info.csv"),
+        ("json", "trace/info.json"),
     ] {
         let output = brickyard(&["info", path, "--format", form, "--spans", "6"]);
         assert!(output.status.success(), "{}", text(&output.stderr));

@@ -4,10 +4,8 @@
 //! Nothing that is computed from several rows is stored. (What one turn measures as a difference,
 //! such as the part of zeroing in an allocation, is a row: its two sides are stored nowhere else.)
 
-use core::fmt;
-use core::str::FromStr;
-
 use brickyard_results::{Better, Host};
+use brickyard_run::named;
 use serde::{Deserialize, Serialize};
 
 /// One measured value.
@@ -35,59 +33,28 @@ pub struct Raw {
     pub value: f64,
 }
 
-/// How the rows of a cell were obtained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// With the simulated multiprocessor: the same on every host with the same build of the
-    /// program.
-    Simulated,
-    /// With a replayed trace, in which nothing is timed: the same on every host with the same build
-    /// of the program.
-    Replayed,
-    /// With the host's clock: different on every host, and noisy.
-    Timed,
+named! {
+    /// How the rows of a cell were obtained.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Method {
+        /// With the simulated multiprocessor: the same on every host with the same build of the
+        /// program.
+        Simulated => "simulated",
+        /// With a replayed trace, in which nothing is timed: the same on every host with the same
+        /// build of the program.
+        Replayed => "replayed",
+        /// With the host's clock: different on every host, and noisy.
+        Timed => "timed",
+    }
 }
 
 impl Method {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Simulated, Self::Replayed, Self::Timed];
-
-    /// Returns its name in files and tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Simulated => "simulated",
-            Self::Replayed => "replayed",
-            Self::Timed => "timed",
-        }
-    }
-
     /// Returns true if the same cell with the same seed, run by the same build of the program,
     /// gives the same rows everywhere.
     #[must_use]
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Timed)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// No method has this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a kind of cell is one of simulated, replayed, timed")]
-pub struct UnknownKind;
-
-impl FromStr for Method {
-    type Err = UnknownKind;
-
-    fn from_str(name: &str) -> Result<Self, UnknownKind> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|kind| kind.name() == name).ok_or(UnknownKind)
     }
 }
 

@@ -4,9 +4,12 @@ use core::fmt::{self, Display};
 use core::str::FromStr;
 use std::collections::BTreeMap;
 
+use brickyard::Mobility;
 use brickyard_bench::peer::Peer;
 use brickyard_machine::{MOST_CPUS, Profile};
 use brickyard_measure::amount::zone_bytes;
+use brickyard_measure::mobility::MOBILITIES;
+use brickyard_run::named::by_name;
 use brickyard_run::side_by_side::cores;
 use brickyard_run::terminal::tell;
 
@@ -121,6 +124,15 @@ impl<'a> Settings<'a> {
     /// [`Refusal`], if it is not a value.
     pub fn one<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Refusal> {
         parsed(name, self.text(name))
+    }
+
+    /// Returns the mobility of requests.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it is none.
+    pub fn mobility(&self) -> Result<Mobility, Refusal> {
+        let found = by_name(MOBILITIES, self.text("mobility"));
+        found.map_err(|why| wrong("mobility", why))
     }
 
     /// Returns values separated by commas, parsed. None is there twice.

@@ -3,7 +3,8 @@
 //! A huge page needs a whole block, and a single immovable page prevents it. pagetypeinfo, which
 //! counts blocks by their nominal type, does not show that.
 
-use brickyard_trace::{PageUse, StateRun, named};
+use brickyard_run::named;
+use brickyard_trace::{PageUse, StateRun};
 
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;

@@ -12,7 +12,8 @@
 use core::ops::Add;
 
 use brickyard::Order;
-use brickyard_trace::{PageUse, StateRun, named};
+use brickyard_run::named;
+use brickyard_trace::{PageUse, StateRun};
 
 use crate::compaction::{CpuList, Frames, Request};
 use crate::look::{Look, ZoneLook};

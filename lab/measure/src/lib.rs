@@ -7,7 +7,7 @@
 //! | [`callgrind`] | instructions of a process of this program, by valgrind |
 //! | [`resident`] | the memory of a process |
 //! | [`flags`] | what a mask of interrupts costs |
-//! | [`choice`], [`amount`] | options with a few named values; amounts of memory |
+//! | [`mobility`], [`amount`] | mobilities and amounts of memory, as options |
 //! | [`threads`], `own_number.rs`, [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
 //! | [`objects`] | loops of objects on a heap |
 //! | [`command`] | what commands have in common |
@@ -17,7 +17,6 @@
 
 pub mod amount;
 pub mod callgrind;
-pub mod choice;
 pub mod clock;
 #[cfg(feature = "command")]
 pub mod command;
@@ -25,6 +24,7 @@ pub mod command;
 pub mod flags;
 #[allow(unsafe_code, reason = "it is memory")]
 pub mod memory;
+pub mod mobility;
 pub mod objects;
 #[allow(unsafe_code, reason = "a word of the thread's own")]
 mod own_number;

@@ -95,12 +95,14 @@ impl Columns {
         line
     }
 
-    /// Formats the lines, each column as wide as its widest text.
+    /// Formats the lines, each column as wide as its widest text, without spaces at their ends.
     #[must_use]
     pub fn lines<T: AsRef<str>>(self, lines: &[impl AsRef<[T]>]) -> Vec<String> {
         let columns = self.fitting(lines);
         let lines = lines.iter();
-        lines.map(|line| columns.line(line.as_ref())).collect()
+        lines
+            .map(|line| columns.line(line.as_ref()).trim_end().to_owned())
+            .collect()
     }
 }
 

@@ -5,13 +5,13 @@
 //! state a mean that its samples do not have.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::comparison::ComparedRow;
-use crate::{Against, Comparison, Results};
+use crate::csv::fields;
+use crate::{Against, Comparison, Listing, Results};
 
 /// Why a file of results cannot be read: `Display` names the file, `source` what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -35,25 +35,26 @@ pub enum ReadError {
     },
 }
 
-/// Writes `results` as indented JSON with a newline at the end. Against the column before it has an
-/// additional list, `steps`: for each row that has one before it the figures of the comparison, with
-/// the names of the CSV's columns. [`read_json`] ignores the list.
-pub(crate) fn write_json(
-    results: &Results,
-    against: Against,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// Returns `results` as indented JSON. Against the column before it has an additional list,
+/// `steps`: for each row that has one before it the figures of the comparison, with the names of the
+/// CSV's columns. [`read_json`] ignores the list.
+pub(crate) fn json(results: &Results, against: Against) -> String {
     let comparison = Comparison::new(results, against);
     let steps = || {
-        let cells = comparison.in_order_of(results).into_iter();
-        cells.filter_map(Step::of).collect()
+        let rows = comparison.in_order_of(results).into_iter();
+        let (row, [interval95, before, step @ ..]) = fields();
+        let names = [row[0], before, row[1], row[2], interval95];
+        Listing::of(
+            rows.filter(|row| row.base.is_some()),
+            &[&names[..], &step].concat(),
+        )
     };
     let document = Document {
         results,
         steps: (against == Against::Before).then(steps),
     };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
+    let text = serde_json::to_string_pretty(&document);
+    text.expect("its keys are text") + "\n"
 }
 
 /// The document, with its steps if it has some.
@@ -62,39 +63,7 @@ struct Document<'a> {
     #[serde(flatten)]
     results: &'a Results,
     #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<Step<'a>>>,
-}
-
-/// A row against the one before it.
-#[derive(Serialize)]
-struct Step<'a> {
-    config: &'a str,
-    before: &'a str,
-    workload: &'a str,
-    metric: &'a str,
-    interval95: Option<f64>,
-    speedup: Option<f64>,
-    p: Option<f64>,
-    pairs: Option<usize>,
-    significant: Option<bool>,
-}
-
-impl<'a> Step<'a> {
-    /// `None` for a row without one before it.
-    fn of(cell: ComparedRow<'a>) -> Option<Self> {
-        let test = cell.signed_rank();
-        Some(Self {
-            config: cell.row.config(),
-            before: cell.base?.config(),
-            workload: cell.row.workload(),
-            metric: cell.row.metric().name,
-            interval95: cell.interval95(),
-            speedup: cell.speedup(),
-            p: test.map(|test| test.p),
-            pairs: test.map(|test| test.pairs),
-            significant: test.map(|_| cell.has_star()),
-        })
-    }
+    steps: Option<Listing>,
 }
 
 /// Parses the text of a document.

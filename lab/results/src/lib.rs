@@ -14,14 +14,15 @@
 //! | `results.rs` | [`Results`]: the document, and the rules that keep its rows comparable |
 //! | `comparison.rs` | [`Comparison`]: rows in lines and columns, each against the first column or the one before |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
-//! | `format.rs`, `table.rs`, `csv.rs`, `json.rs` | [`write()`] writes a document as text, CSV or JSON; [`read_json`] reads it back |
+//! | `format.rs`, `table.rs`, `csv.rs`, `json.rs` | [`Results::text`]: as a table, CSV or JSON; [`read_json`] reads it back |
+//! | `listing.rs` | [`Listing`]: rows with named columns, for people, as CSV and as JSON |
 //! | `noise.rs` | [`noise_warning`]: a warning when the samples vary too much to be trusted |
 //! | `columns.rs`, `amount.rs` | [`Columns`]: aligned columns of text; [`bytes_text`], [`bytes_of`], [`counted`]: amounts of memory, numbers with their noun |
 //! | `statistics` | tests and intervals |
 //! | [`judge`] | two sides compared: their difference, its interval and test, and the verdict of `brickyard compare` |
 //!
 //! ```
-//! use brickyard_results::{Better, Format, Host, Metric, Results, Row, TableOptions, write};
+//! use brickyard_results::{Better, Format, Host, Metric, Results, Row, TableOptions};
 //!
 //! const ALLOC: Metric = Metric { name: "alloc", unit: "cycles", better: Better::Lower };
 //!
@@ -29,9 +30,7 @@
 //! results.push(Row::new("vanilla", "order-0 batch-1", ALLOC, vec![671.0, 669.0, 673.0])?)?;
 //! results.push(Row::new("magazine", "order-0 batch-1", ALLOC, vec![734.0, 733.0, 735.0])?)?;
 //!
-//! let mut text = Vec::new();
-//! write(&results, Format::Table, &TableOptions::default(), &mut text)?;
-//! let text = String::from_utf8(text)?;
+//! let text = results.text(Format::Table, &TableOptions::default());
 //! assert!(text.contains("671.00 (   0.00%)       734.00 *  -9.39%*"));
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
@@ -47,6 +46,7 @@ mod gmean;
 mod host;
 mod json;
 pub mod judge;
+mod listing;
 mod metric;
 mod noise;
 mod results;
@@ -57,10 +57,11 @@ mod table;
 pub use amount::{NoAmount, bytes_of, bytes_text, counted, noun};
 pub use columns::{Column, Columns};
 pub use comparison::{Against, ComparedMetric, ComparedRow, Comparison, gain_percent};
-pub use format::{Format, UnknownFormat, write};
+pub use format::Format;
 pub use gmean::Gmean;
 pub use host::Host;
 pub use json::{ReadError, parse_json, read_json};
+pub use listing::{Cell, Field, Listing, printable};
 pub use metric::{Better, Metric};
 pub use noise::noise_warning;
 pub use results::{Results, ResultsError};

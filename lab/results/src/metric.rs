@@ -3,33 +3,25 @@
 //! The three form one value, usually a constant of the experiment: a gain has no sign without the
 //! direction, and no meaning without the unit.
 
-use core::fmt;
-
+use brickyard_run::named;
 use serde::{Deserialize, Serialize};
 
-/// Which direction of a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// More is better: rates, percent of success.
-    Higher,
-    /// Less is better: times, cycles, misses, deviations.
-    Lower,
-    /// Neither: the metric describes a run, such as the size of a batch. It is shown and never
-    /// judged: no gain, and no part in a geometric mean.
-    Neither,
+named! {
+    /// Which direction of a metric is better.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Better {
+        /// More is better: rates, percent of success.
+        Higher => "higher",
+        /// Less is better: times, cycles, misses, deviations.
+        Lower => "lower",
+        /// Neither: the metric describes a run, such as the size of a batch. It is shown and never
+        /// judged: no gain, and no part in a geometric mean.
+        Neither => "neither",
+    }
 }
 
 impl Better {
-    /// `higher`, `lower` or `neither`, as in the JSON and CSV documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::Neither => "neither",
-        }
-    }
-
     /// Returns the opposite direction; that of `Neither` is `Neither`.
     #[must_use]
     pub const fn opposite(self) -> Self {
@@ -38,12 +30,6 @@ impl Better {
             Self::Lower => Self::Higher,
             Self::Neither => Self::Neither,
         }
-    }
-}
-
-impl fmt::Display for Better {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

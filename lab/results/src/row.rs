@@ -3,6 +3,7 @@
 //! All statistics of a row are computed from its samples, here. A row cannot be made with a mean
 //! from elsewhere, and a row that is read back must agree with its samples.
 
+use brickyard_run::named;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -12,18 +13,20 @@ use crate::{Better, Metric, NotFinite, Summary};
 /// samples: rounding in another program's arithmetic.
 const TOLERANCE: f64 = 1e-9;
 
-/// How the samples of a row were obtained: whether another run would give the same again. It
-/// decides how two documents are compared. Any difference of exact rows is one of the code;
-/// differences of timed rows are in part the host's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SampleKind {
-    /// Simulated, replayed, or counted: the same work gives the same samples on every host. A
-    /// sample's run identifies the work.
-    Exact,
-    /// Measured with a host's clock or counters: the samples scatter, and more from run to run than
-    /// within a run.
-    Timed,
+named! {
+    /// How the samples of a row were obtained: whether another run would give the same again. It
+    /// decides how two documents are compared. Any difference of exact rows is one of the code;
+    /// differences of timed rows are in part the host's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum SampleKind {
+        /// Simulated, replayed, or counted: the same work gives the same samples on every host. A
+        /// sample's run identifies the work.
+        Exact => "exact",
+        /// Measured with a host's clock or counters: the samples scatter, and more from run to run
+        /// than within a run.
+        Timed => "timed",
+    }
 }
 
 /// The samples of one metric of one workload under one configuration, with their statistics.

@@ -13,7 +13,6 @@
 //! alloc-64`); nothing here depends on the experiment.
 
 use core::fmt;
-use std::io::{self, Write};
 
 use crate::comparison::ComparedRow;
 use crate::statistics::{INTERVAL_DEVIATIONS, SIGNIFICANT_P, smallest_p, t_quantile};
@@ -82,19 +81,15 @@ pub fn plain_label(workload: &str, metric: &str) -> String {
     format!("{workload} {metric}")
 }
 
-/// Writes `results` as a text table: title, column headings, lines, legend.
+/// Returns `results` as a text table: title, column headings, lines, legend.
 ///
 /// `-` is a row that a configuration does not have, `n/a` a statistic that its samples do not
 /// define.
-pub(crate) fn write_table(
-    results: &Results,
-    options: &TableOptions<'_>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+pub(crate) fn table(results: &Results, options: &TableOptions<'_>) -> String {
     let comparison = &Comparison::new(results, options.against);
     let mut title = results.experiment().to_owned();
     if comparison.lines.is_empty() {
-        return writeln!(out, "{title}\nNo rows.");
+        return title + "\nNo rows.\n";
     }
     let (lines, mut legend) = match options.against {
         Against::First => against_first(comparison, options),
@@ -114,11 +109,9 @@ pub(crate) fn write_table(
         samples_text(&counts),
         results.host()
     ));
-    writeln!(out, "{title}")?;
-    for line in Columns::new([Column::left(), Column::right().after(1)]).lines(&lines) {
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    writeln!(out, "\n{}", legend.join("\n"))
+    let columns = Columns::new([Column::left(), Column::right().after(1)]);
+    let lines = columns.lines(&lines).join("\n");
+    format!("{title}\n{lines}\n\n{}\n", legend.join("\n"))
 }
 
 /// The texts of a line: its label (empty in the heading), then one per configuration.

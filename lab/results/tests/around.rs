@@ -1,8 +1,6 @@
 //! What a document says around its figures: in CSV, in JSON, and read back.
 
-use brickyard_results::{
-    Against, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
-};
+use brickyard_results::{Against, Format, Host, Metric, Results, Row, TableOptions, parse_json};
 
 const TIME: Metric<'static> = Metric::lower("time", "s");
 
@@ -23,9 +21,7 @@ fn document() -> Results {
 }
 
 fn csv_of(results: &Results) -> String {
-    let mut out = Vec::new();
-    write(results, Format::Csv, &TableOptions::default(), &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    results.text(Format::Csv, &TableOptions::default())
 }
 
 #[test]
@@ -64,9 +60,7 @@ fn all_that_is_said_around_the_figures_is_read_back() {
             against,
             ..TableOptions::default()
         };
-        let mut out = Vec::new();
-        write(&results, Format::Json, &options, &mut out).unwrap();
-        let read = parse_json(core::str::from_utf8(&out).unwrap()).unwrap();
+        let read = parse_json(&results.text(Format::Json, &options)).unwrap();
         assert_eq!(read, results);
         assert!(read.is_interrupted());
         assert_eq!((read.about().len(), read.notes().len()), (3, 1));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use brickyard_results::{
-    Against, Better, Deviation, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
+    Against, Better, Deviation, Format, Host, Metric, Results, Row, TableOptions, parse_json,
 };
 
 const ALLOC: Metric<'static> = Metric {
@@ -155,9 +155,7 @@ fn pagealloc_label(workload: &str, metric: &str) -> String {
 }
 
 fn golden(name: &str, results: &Results, format: Format, options: &TableOptions<'_>) {
-    let mut bytes = Vec::new();
-    write(results, format, options, &mut bytes).expect("writing to a vector cannot fail");
-    let got = String::from_utf8(bytes).expect("output is text");
+    let got = results.text(format, options);
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
@@ -245,10 +243,7 @@ fn json_reads_back_as_what_it_was() {
         (mixed(), TableOptions::default()),
         (locks(6), STEPS),
     ] {
-        let mut text = Vec::new();
-        write(&results, Format::Json, &options, &mut text)
-            .expect("writing to a vector cannot fail");
-        let text = String::from_utf8(text).expect("output is text");
+        let text = results.text(Format::Json, &options);
         assert_eq!(parse_json(&text).expect("our own document"), results);
     }
 }

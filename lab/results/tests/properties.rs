@@ -2,7 +2,7 @@
 
 use brickyard_results::{
     Against, Better, Comparison, Format, Gmean, Host, Metric, Results, Row, Summary, TableOptions,
-    gain_percent, parse_json, write,
+    gain_percent, parse_json,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -98,9 +98,8 @@ proptest! {
         let metric = Metric { name: "m", unit: &unit, better };
         let mut results = Results::new("round trip", Host::unknown());
         results.push(Row::new(config, workload, metric, samples).expect("samples are finite")).expect("one row");
-        let mut text = Vec::new();
-        write(&results, Format::Json, &TableOptions::default(), &mut text).expect("writing to a vector cannot fail");
-        let read = parse_json(core::str::from_utf8(&text).expect("JSON is text")).expect("our own document");
+        let text = results.text(Format::Json, &TableOptions::default());
+        let read = parse_json(&text).expect("our own document");
         prop_assert_eq!(read, results);
     }
 }

@@ -1,6 +1,7 @@
 //! Ctrl-C stops long work at the next safe point and keeps what is done. A second Ctrl-C ends the
 //! process at once, unless something of the host has to be put back first.
 
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::time::Instant;
@@ -48,6 +49,14 @@ pub fn watch() -> anyhow::Result<()> {
         }
     })
     .context("cannot watch for Ctrl-C")
+}
+
+/// Says whether to go on: not if the end was requested.
+pub fn flow() -> ControlFlow<()> {
+    match asked() {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
 }
 
 /// Requests the end of the work; returns true if it was requested before.

@@ -8,6 +8,7 @@
 //! | `together.rs` | [`together`]: threads that do the same work at the same time |
 //! | [`terminal`] | lines and texts written to the terminal |
 //! | [`memory`] | the memory that this machine has at hand |
+//! | [`mod@named`] | enumerations whose values have names |
 //! | `dice.rs`, `random.rs` | [`Dice`], [`Random`]: random numbers from a seed |
 //! | `hash.rs` | [`fnv1a`]: a hash that is the same in every build |
 
@@ -18,6 +19,7 @@ mod dice;
 mod hash;
 pub mod interrupt;
 pub mod memory;
+pub mod named;
 pub mod progress;
 mod random;
 pub mod side_by_side;

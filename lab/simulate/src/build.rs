@@ -13,6 +13,7 @@ use brickyard::sync::{Exclusive, SlotAccess};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Choice, Configuration, LabLock, LabPlan, MachinePlan, Planned};
 use brickyard_machine::{Machine, Setup};
+use brickyard_run::named;
 
 use crate::lock::{ChosenLock, LockKind};
 use crate::platform::Simulated;
@@ -87,13 +88,15 @@ impl SharedPages {
     }
 }
 
-/// Which CPUs may enter a CPU's slot (its lists or stash).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slots {
-    /// Only the CPU itself.
-    Exclusive,
-    /// Any CPU, one at a time.
-    Shared,
+named! {
+    /// Which CPUs may enter a CPU's slot (its lists or stash).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Slots {
+        /// Only the CPU itself.
+        Exclusive => "exclusive",
+        /// Any CPU, one at a time.
+        Shared => "shared",
+    }
 }
 
 /// An allocator to be built.

@@ -13,14 +13,12 @@
 //! seed stops where the measured part begins, and its counts are subtracted.
 
 use core::cell::RefCell;
-use core::fmt;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Ended, Failure, Traffic, current};
-use brickyard_run::Dice;
-use brickyard_workload::named;
+use brickyard_run::{Dice, named};
 
 use crate::barrier::Barrier;
 use crate::build::{Job, SharedPages};
@@ -54,12 +52,6 @@ impl Shape {
             Self::Deep => 2000,
             Self::Remote => 64,
         }
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
 
-use crate::named;
+use brickyard_run::named;
 
 /// A process name, as an index into [`Trace::names`](crate::Trace::names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

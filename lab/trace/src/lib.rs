@@ -23,7 +23,6 @@ pub mod file;
 mod flags;
 pub mod header;
 pub mod import;
-mod named;
 pub mod record;
 pub mod state;
 pub mod summary;

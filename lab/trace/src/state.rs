@@ -1,6 +1,6 @@
 //! What a frame was used for, as far as a host reports it (`/proc/kpageflags`).
 
-use crate::named;
+use brickyard_run::named;
 
 named! {
     /// A use of a frame.

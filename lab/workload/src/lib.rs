@@ -50,7 +50,6 @@ pub mod stopwatch;
 mod unrecorded;
 pub mod view;
 
-pub use brickyard_trace::named;
 pub use build::BuildError;
 pub use kernel::{Kernel, Rules, Swap};
 pub use machine::{Machine, MachineError};

@@ -9,7 +9,7 @@
 //! record has the page, and the frame is the first of a block in use.
 
 use brickyard::{Frame, Mobility, Order};
-use brickyard_trace::named;
+use brickyard_run::named;
 
 use crate::mixing::{Mixed, Mixing};
 

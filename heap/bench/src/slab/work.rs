@@ -6,39 +6,41 @@ use core::time::Duration;
 
 use brickyard_results::{Metric, bytes_text};
 
-use brickyard_measure::choice::{Choice, choices};
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
+use brickyard_run::named;
+use brickyard_run::named::Names;
 
-choices! {
+named! {
     /// The workloads.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Workload {
         /// socketallocbench: the four objects of a socket are allocated and freed.
-        Socket = "socket",
+        Socket => "socket",
         /// One thread allocates and frees a batch.
-        Local = "local",
+        Local => "local",
         /// One thread allocates, another frees.
-        Remote = "remote",
+        Remote => "remote",
         /// Threads swap objects through a shared table.
-        Swap = "swap",
+        Swap => "swap",
         /// Eight threads allocate, one frees; the peak of resident memory.
-        Producers = "producers",
+        Producers => "producers",
         /// Small objects are freed at random and larger ones allocated; resident memory after that.
-        Refill = "refill",
+        Refill => "refill",
         /// How much memory is returned to the system after everything is freed.
-        Giveback = "giveback",
+        Giveback => "giveback",
         /// Percentiles of the time of an allocation.
-        Tail = "tail",
+        Tail => "tail",
         /// Hits only, for valgrind.
-        Hits = "hits",
+        Hits => "hits",
     }
 }
 
 impl Workload {
     /// Returns the workloads that users can name.
     #[must_use]
-    pub fn user_choices() -> &'static [(Self, &'static str, &'static str)] {
-        Self::ALL.split_last().map_or(&[], |(_, choices)| choices)
+    pub fn user_choices() -> &'static Names<Self> {
+        Self::NAMES.split_last().map_or(&[], |(_, choices)| choices)
     }
 
     /// Returns true if it measures memory; a heap of fixed buffers has no row then.

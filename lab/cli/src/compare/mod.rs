@@ -16,20 +16,19 @@ mod record;
 mod sides;
 mod text;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use brickyard_results::SampleKind;
 use brickyard_results::judge::{Chosen, Judgements, Rules, Timed, Verdict};
 use brickyard_run::bar;
 use clap::Args;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::output;
-use brickyard_run::terminal::print;
-use notes::plain;
+use brickyard_measure::command::output::SheetOutput;
+use brickyard_results::{Format, printable as plain};
+use brickyard_run::terminal::tell;
 use sides::Sides;
 
 /// How many rows a message names; it counts the rest.
@@ -95,12 +94,8 @@ pub(crate) struct Compare {
     /// Add the 95 % interval of the ratio and p to the table. CSV and JSON always have them.
     #[arg(long)]
     statistics: bool,
-    /// The format of the comparison.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
-    /// Write the comparison here instead of to standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: SheetOutput,
 }
 
 impl Compare {
@@ -125,17 +120,17 @@ impl Compare {
         let comparison = rules.compare(pairs, || bar.inc(1));
         bar.finish_and_clear();
         let notes = notes::of(&sides, &comparison);
-        let written = match self.format.as_str() {
-            "csv" => {
-                for note in &notes {
-                    eprintln!("{note}");
-                }
-                record::csv(&comparison)?
+        self.output.put(&match self.output.format {
+            Format::Table => text::table(&sides, &comparison, &notes, self.statistics),
+            Format::Csv => {
+                notes.iter().for_each(tell);
+                record::rows(&comparison).csv()
             }
-            "json" => record::json(&sides, &comparison, &notes)?,
-            _ => text::table(&sides, &comparison, &notes, self.statistics),
-        };
-        self.write(&written)?;
+            Format::Json => {
+                let document = record::document(&sides, &comparison, &notes);
+                format!("{document:#}\n")
+            }
+        })?;
         let verdict = self.verdict(&comparison);
         match self.lacking(&sides) {
             Some(lacking) => {
@@ -185,10 +180,10 @@ impl Compare {
 
     /// Fails if the output file cannot be written, or is one of the documents.
     fn check_output(&self, sides: &Sides<'_>) -> anyhow::Result<()> {
-        let Some(path) = &self.output else {
+        let Some(path) = self.output.path() else {
             return Ok(());
         };
-        output::check(path)?;
+        self.output.check()?;
         let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
         if sides.files().into_iter().flatten().any(same) {
             let path = path.display();
@@ -197,22 +192,6 @@ impl Compare {
             )));
         }
         Ok(())
-    }
-
-    /// Writes the text to the output file or to standard output. A closed pipe does not change the
-    /// verdict.
-    fn write(&self, text: &str) -> anyhow::Result<()> {
-        let Some(path) = &self.output else {
-            return Ok(print(text)?);
-        };
-        let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-        if written.is_err() {
-            print(text)?;
-        }
-        written.with_context(|| {
-            let path = path.display();
-            format!("cannot write {path}; the comparison is printed instead")
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The notes below the figures, one sentence each.
 
-use brickyard_results::Host;
 use brickyard_results::judge::{Judged, Judgements, Verdict};
+use brickyard_results::{Host, printable as plain};
 
 use super::NAMED_MAX;
 use super::sides::Sides;
@@ -115,18 +115,4 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
         }
         _ => names.join(", "),
     }
-}
-
-/// Returns a name that is safe to print: control characters, which would move a terminal's cursor
-/// or ring its bell, are escaped.
-pub(super) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use brickyard_results::judge::{Chosen, Matched, Pair, as_samples, row_name};
-use brickyard_results::{Host, Metric, Results, Row, read_json};
+use brickyard_results::{Host, Metric, Results, Row, printable as plain, read_json};
 
 use super::NAMED_MAX;
-use super::notes::{plain, some_of};
+use super::notes::some_of;
 use brickyard_measure::command::misuse::Misuse;
 
 /// A document and the files it was read from.

@@ -3,9 +3,10 @@
 use core::fmt::Write as _;
 
 use brickyard_results::judge::{Judged, Judgements, Timed, Verdict};
-use brickyard_results::{BOOTSTRAP_LEAST, Better, Column, Columns, SampleKind, counted, fixed};
+use brickyard_results::{
+    BOOTSTRAP_LEAST, Better, Column, Columns, SampleKind, counted, fixed, printable as plain,
+};
 
-use super::notes::plain;
 use super::sides::Sides;
 
 /// Returns the table, with the lines above and below it.
@@ -39,19 +40,13 @@ pub(super) fn table(
         _ if column == last => Column::left().after(2),
         _ => Column::right().after(2),
     });
-    for line in Columns::new(columns).lines(&lines) {
-        text += line.trim_end();
-        text += "\n";
+    text += &Columns::new(columns).lines(&lines).join("\n");
+    text += "\n\n";
+    text += &legend(comparison, statistics).join("\n");
+    for note in notes {
+        text += &format!("\n{note}");
     }
-    text += "\n";
-    for line in legend(comparison, statistics)
-        .into_iter()
-        .chain(notes.iter().cloned())
-    {
-        text += &line;
-        text += "\n";
-    }
-    text
+    text + "\n"
 }
 
 /// Returns the lines that say what is compared.

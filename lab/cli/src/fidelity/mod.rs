@@ -356,8 +356,7 @@ impl Fidelity {
             };
             let nothing = [None, None].into_iter();
             let values = nothing.chain(compared.iter().map(of_config));
-            let cells = values.map(|value| value.map_or_else(Cell::default, Cell::of));
-            cells.collect::<Vec<Cell>>()
+            values.map(Cell::of).collect::<Vec<Cell>>()
         };
         for decision in Decision::ALL {
             let of = |decisions: &Decisions| decisions.agreements[decision as usize].clone();
@@ -454,10 +453,7 @@ impl Reading {
     /// Notes that so many events more are read; says whether to go on.
     fn on(&self, events: u64) -> ControlFlow<()> {
         self.0.inc(events);
-        match interrupt::asked() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        interrupt::flow()
     }
 
     fn end(&self) {
@@ -529,11 +525,7 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
                 .cloned()
                 .collect();
             let error = fidelity::distance(&own, one).by_type * 100.0;
-            if error.is_finite() {
-                Cell::of(error)
-            } else {
-                Cell::default()
-            }
+            Cell::of(Some(error).filter(|error| error.is_finite()))
         };
         if zone.free.iter().flatten().all(|&blocks| blocks == 0) {
             continue;
@@ -555,9 +547,7 @@ fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[RoundTrip])
     let mut line = |label: &str, value: fn(&Distance) -> f64| {
         let own = compared.iter().map(|of| {
             let own = untold.iter().find(|own| own.config == of.config);
-            own.map_or_else(Cell::default, |own| {
-                Cell::of(median(&own.distances, value) * 100.0)
-            })
+            Cell::of(own.map(|own| median(&own.distances, value) * 100.0))
         });
         let nothing = [Cell::default(), Cell::default()];
         sheet.push(errors(
@@ -574,7 +564,7 @@ fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[RoundTrip])
 fn counts(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
     const SECTION: &str = "the end in numbers (first draw)";
     let mut line = |label: &str, unit, real: Option<u64>, value: &dyn Fn(&Outcome) -> u64| {
-        let real = real.map_or_else(Cell::default, |real| Cell::of(real as f64));
+        let real = Cell::of(real.map(|real| real as f64));
         let own = compared
             .iter()
             .map(|of| Cell::of(value(&of.outcomes[0]) as f64));

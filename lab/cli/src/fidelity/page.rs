@@ -2,11 +2,9 @@
 //! nothing and has no script.
 
 use core::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::Context;
 use brickyard::{MigrateType, Order};
 use brickyard_pictures::markup::{Escaped, fill};
 use brickyard_pictures::plot::{self, Axis, Curve, Plot, Point, Scale};
@@ -14,6 +12,7 @@ use brickyard_pictures::policy;
 use brickyard_workload::fidelity::{self, TYPES, ZoneTable};
 
 use super::{Compared, HOST, Host, START};
+use crate::filming::write_file;
 use crate::sheet::Sheet;
 
 /// The text of the page, with markers for what differs.
@@ -29,25 +28,18 @@ pub(super) fn write(
 ) -> anyhow::Result<()> {
     let name = trace.file_name().unwrap_or(trace.as_os_str());
     let name = name.to_string_lossy();
-    let written = File::create(path).and_then(|file| {
-        fill(
-            PAGE,
-            &mut BufWriter::new(file),
-            |marker, out| match marker {
-                "policy" => write!(out, "{}", policy::of(&[])),
-                "style" => out.write_all(plot::STYLE.as_bytes()),
-                "name" => write!(out, "{}", Escaped(&name)),
-                "head" => paragraphs(sheet.heads(), out),
-                "plots" => plots(host, compared, out),
-                "tables" => sheet.write_markup(out),
-                "notes" => paragraphs(sheet.notes(), out),
-                other => unreachable!("the page has no marker {other}"),
-            },
-        )
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("page written to {}", path.display());
-    Ok(())
+    write_file(path, |out| {
+        fill(PAGE, out, |marker, out| match marker {
+            "policy" => write!(out, "{}", policy::of(&[])),
+            "style" => out.write_all(plot::STYLE.as_bytes()),
+            "name" => write!(out, "{}", Escaped(&name)),
+            "head" => paragraphs(sheet.heads(), out),
+            "plots" => plots(host, compared, out),
+            "tables" => sheet.write_markup(out),
+            "notes" => paragraphs(sheet.notes(), out),
+            other => unreachable!("the page has no marker {other}"),
+        })
+    })
 }
 
 fn paragraphs(lines: &[String], out: &mut impl Write) -> io::Result<()> {

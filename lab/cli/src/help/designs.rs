@@ -1,14 +1,13 @@
 //! `brickyard help designs`: the designs, by the name of their configuration.
 
-use std::io::{self, Write};
-
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard_designs::classics::{Configuration, MachinePlan};
+use brickyard_measure::command::output::format;
 use brickyard_measure::threads::Threads;
-use brickyard_results::{Column, Columns};
+use brickyard_results::{Cell, Format, Listing};
+use brickyard_run::terminal::print;
 use clap::Args;
-use serde_json::json;
 
 /// Frames of the machine whose metadata is sized: 64 GiB.
 const FRAMES: usize = 64 << 18;
@@ -19,55 +18,27 @@ const CPUS: usize = 8;
 #[derive(Debug, Args)]
 pub(crate) struct Designs {
     /// The format of the list.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    #[arg(long, default_value = "table", value_parser = format())]
+    format: Format,
 }
 
 impl Designs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = MachinePlan::new(FrameRange::new(0, FRAMES), CPUS);
-        let rows: Vec<_> = Configuration::ALL
-            .into_iter()
-            .map(|config| {
-                let bytes = config.bytes::<Exclusive, TicketLock, Threads>(&plan);
-                let percent = bytes as f64 * 100.0 / (FRAMES * FRAME_BYTES) as f64;
-                (config, (percent * 10000.0).round() / 10000.0)
-            })
-            .collect();
-        let mut out = io::stdout().lock();
-        match self.format.as_str() {
-            "csv" => {
-                writeln!(out, "config,metadata_percent,about")?;
-                for (config, percent) in rows {
-                    writeln!(out, "{config},{percent},\"{}\"", config.about())?;
-                }
-            }
-            "json" => {
-                let rows = rows.iter().map(|(config, percent)| {
-                    json!({
-                        "config": config.name(),
-                        "metadata_percent": percent,
-                        "about": config.about(),
-                    })
-                });
-                let rows: Vec<_> = rows.collect();
-                writeln!(out, "{:#}", json!(rows))?;
-            }
-            _ => {
-                let columns = Columns::new([
-                    Column::left().wide(16),
-                    Column::right().wide(9).after(1),
-                    Column::left().after(2),
-                ]);
-                let heads = ["configuration", "metadata", "rebuilds"];
-                writeln!(out, "{}", columns.line(heads))?;
-                for (config, percent) in rows {
-                    let percent = format!("{percent:.4} %");
-                    let line = columns.line([config.name(), &percent, config.about()]);
-                    writeln!(out, "{line}")?;
-                }
-            }
-        }
-        Ok(())
+        let percent = |config: &Configuration| {
+            let bytes = config.bytes::<Exclusive, TicketLock, Threads>(&plan);
+            let percent = bytes as f64 * 100.0 / (FRAMES * FRAME_BYTES) as f64;
+            let text = format!("{percent:.4}");
+            Cell::shown((percent * 10000.0).round() / 10000.0, text)
+        };
+        let listing = Listing::of(
+            Configuration::ALL,
+            &[
+                ("config", &|config| config.name().into()),
+                ("metadata_percent", &percent),
+                ("about", &|config| config.about().into()),
+            ],
+        );
+        Ok(print(&listing.text(self.format))?)
     }
 }

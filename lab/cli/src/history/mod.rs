@@ -12,12 +12,14 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::Context;
 use brickyard_serve::history::figures::{FIGURES, HostRow, place_of};
 use brickyard_serve::history::{HistoryError, read};
 use clap::Args;
 
+use crate::filming::write_file;
 use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::output::{self, format};
+use brickyard_results::{Format, printable};
 use brickyard_run::terminal::{print, tell};
 
 /// Samples that are read, at most; of more, one in so many is.
@@ -73,8 +75,8 @@ pub(crate) struct History {
     #[arg(long, value_name = "TIME", value_parser = time::length)]
     every: Option<u64>,
     /// The format of the figures.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    #[arg(long, default_value = "table", value_parser = format())]
+    format: Format,
     /// Write a page with plots instead.
     #[arg(long, short, value_name = "FILE.html", conflicts_with = "format")]
     output: Option<PathBuf>,
@@ -115,7 +117,7 @@ impl History {
             if !is_page {
                 return Err(Misuse::new("-o: give a file that ends in .html").into());
             }
-            brickyard_measure::command::output::check(output)?;
+            output::check(output)?;
         }
         let host = self.host.as_deref();
         self.check_host(host)?;
@@ -137,27 +139,21 @@ impl History {
             from: self.from,
             every: self.every,
         };
-        match (self.format.as_str(), &self.output, by_host.as_slice()) {
-            ("csv", ..) => {
-                let hosts = by_host.into_iter().map(shown);
-                Ok(print(&rows::csv(hosts.collect::<Vec<_>>().as_slice()))?)
+        let hosts: Vec<Shown<'_>> = by_host.iter().copied().map(shown).collect();
+        let text = match (self.format, &self.output, hosts.as_slice()) {
+            (Format::Csv, ..) => rows::csv(&hosts),
+            (Format::Json, ..) => {
+                format!("{:#}\n", rows::json(&hosts, found.one_in, &found.faults))
             }
-            ("json", ..) => {
-                let hosts: Vec<_> = by_host.into_iter().map(shown).collect();
-                let document = rows::json(&hosts, found.one_in, &found.faults);
-                Ok(print(&format!("{document:#}\n"))?)
-            }
-            (_, Some(output), [rows]) => self.write_page(output, &shown(rows)),
+            (_, Some(output), [host]) => return self.write_page(output, host),
             (_, Some(_), _) => {
                 let why = format!("-o shows one host; {}", some(&names(&by_host)));
-                Err(Misuse::new(why).into())
+                return Err(Misuse::new(why).into());
             }
-            (_, None, [rows]) => {
-                let width = width();
-                Ok(print(&table::of_host(&shown(rows), width))?)
-            }
-            (_, None, several) => Ok(print(&table::of_hosts(several, &places, width()))?),
-        }
+            (_, None, [host]) => table::of_host(host, width()),
+            (_, None, _) => table::of_hosts(&by_host, &places, width()),
+        };
+        Ok(print(&text)?)
     }
 
     fn places(&self) -> anyhow::Result<Vec<usize>> {
@@ -227,22 +223,16 @@ impl History {
     fn write_page(&self, output: &Path, shown: &Shown<'_>) -> anyhow::Result<()> {
         let picture = picture::of(&self.folder, shown)?;
         tell_faults(&picture.faults);
-        let mut text = Vec::new();
-        page::write(shown, &self.columns, &picture, &mut text)?;
-        std::fs::write(output, text)
-            .with_context(|| format!("cannot write {}", output.display()))?;
-        tell(format!("page written to {}", output.display()));
-        Ok(())
+        write_file(output, |out| {
+            page::write(shown, &self.columns, &picture, out)
+        })
     }
 }
 
 fn tell_faults(faults: &[HistoryError]) {
     for fault in faults {
         // A file's name may hold anything, such as commands for the terminal.
-        tell(format!(
-            "left out: {}",
-            table::printable(&fault.to_string())
-        ));
+        tell(format!("left out: {}", printable(&fault.to_string())));
     }
 }
 
@@ -252,7 +242,7 @@ fn names(by_host: &[&[HostRow]]) -> Vec<String> {
 
 /// Returns a text that names some hosts.
 fn some(names: &[String]) -> String {
-    let few = names.iter().take(10).map(|name| table::printable(name));
+    let few = names.iter().take(10).map(|name| printable(name));
     let few = few.collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(10);
     if more == 0 {

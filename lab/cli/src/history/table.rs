@@ -1,7 +1,7 @@
 //! The history in the terminal: a headline, each figure over all the time with its curve, and a
 //! table of spans.
 
-use brickyard_results::{Column, Columns, counted};
+use brickyard_results::{Column, Columns, counted, printable};
 use brickyard_serve::history::figures::{FIGURES, HostRow, Unit, place_of};
 use brickyard_serve::history::spans::{Range, round_length, spans, whole};
 
@@ -74,27 +74,16 @@ fn figures(shown: &Shown<'_>, width: Option<usize>) -> Vec<String> {
     let mut lines = vec![["", "least", "median", "most", "newest"].map(str::to_owned)];
     for (&place, range) in shown.places.iter().zip(&all.figures) {
         let figure = FIGURES[place];
-        let Some(range) = range else {
-            lines.push([figure.name, "-", "-", "-", "-"].map(str::to_owned));
-            continue;
-        };
         let of = |value| amount_of(value, figure.unit);
-        lines.push(match figure.unit {
-            Unit::Total => [
-                figure.name.to_owned(),
-                String::new(),
-                String::new(),
-                String::new(),
-                format!("+{}", of(range.median)),
-            ],
-            _ => [
-                figure.name.to_owned(),
-                of(range.least),
-                of(range.median),
-                of(range.most),
-                of(range.last),
-            ],
-        });
+        let [least, median, most, newest] = match (range, figure.unit) {
+            (None, _) => ["-"; 4].map(str::to_owned),
+            (Some(range), Unit::Total) => {
+                let none = String::new;
+                [none(), none(), none(), format!("+{}", of(range.median))]
+            }
+            (Some(range), _) => [range.least, range.median, range.most, range.last].map(of),
+        };
+        lines.push([figure.name.to_owned(), least, median, most, newest]);
     }
     let columns = Columns::new([Column::left(), Column::right().after(2)]);
     let texts = columns.lines(&lines);
@@ -102,15 +91,13 @@ fn figures(shown: &Shown<'_>, width: Option<usize>) -> Vec<String> {
     let room = width.map_or(0, |width| width.saturating_sub(used.unwrap_or(0) + 3));
     let room = room.min(CURVE_MOST);
     if room < CURVE_LEAST {
-        return trimmed(texts);
+        return texts;
     }
     let curves = shown.places.iter().map(|&place| curve(shown, place, room));
-    let curves = core::iter::once(String::new()).chain(curves);
-    let joined = texts
-        .iter()
-        .zip(curves)
-        .map(|(line, curve)| format!("{line}  {curve}"));
-    trimmed(joined.collect())
+    let heads = texts[..1].iter().cloned();
+    let curves = texts[1..].iter().zip(curves);
+    let lines = curves.map(|(line, curve)| format!("{line}  {curve}").trim_end().to_owned());
+    heads.chain(lines).collect()
 }
 
 /// Returns the curve of a figure; of a total, how much it grew.
@@ -135,32 +122,33 @@ pub(super) fn span_length(shown: &Shown<'_>, most: u64) -> u64 {
 /// Returns the table of spans.
 fn by_span(shown: &Shown<'_>, width: Option<usize>) -> Vec<String> {
     let every = span_length(shown, LINES);
-    let mut head = vec!["UTC".to_owned(), "samples".to_owned()];
-    head.extend(
-        shown
-            .places
-            .iter()
-            .map(|&place| FIGURES[place].name.to_owned()),
-    );
-    let mut lines = vec![head];
+    let figures = shown.places.iter().map(|&place| FIGURES[place].name);
+    let head = ["UTC", "samples"].into_iter().chain(figures);
+    let mut lines = vec![head.map(str::to_owned).collect()];
     for span in spans(shown.rows, every, shown.places) {
         let mut line = vec![text(time_of(span.start)), span.samples.to_string()];
         let cells = shown.places.iter().zip(&span.figures);
         line.extend(cells.map(|(&place, range)| cell(*range, FIGURES[place].unit)));
         lines.push(line);
     }
-    let left_out = fit(&mut lines, width);
-    let columns = Columns::new([Column::left(), Column::right().after(2)]);
-    let mut texts = trimmed(columns.lines(&lines));
-    texts.push(format!(
+    let note = format!(
         "Each line: the median of {} and, where they differ, the least and the most; of totals (+), \
          how much they grew.",
         humantime::format_duration(core::time::Duration::from_millis(every))
-    ));
+    );
+    fitting(lines, width, note)
+}
+
+/// Returns the lines of a table without the columns that do not fit, and what they say.
+fn fitting(mut lines: Vec<Vec<String>>, width: Option<usize>, note: String) -> Vec<String> {
+    let left_out = fit(&mut lines, width);
+    let columns = Columns::new([Column::left(), Column::right().after(2)]);
+    let mut texts = columns.lines(&lines);
+    texts.push(note);
     if !left_out.is_empty() {
+        let names = left_out.join(", ");
         texts.push(format!(
-            "Not shown, for want of room: {}. --columns chooses.",
-            left_out.join(", ")
+            "Not shown, for want of room: {names}. --columns chooses."
         ));
     }
     texts
@@ -225,10 +213,11 @@ pub(super) fn amount_of(value: f64, unit: Unit) -> String {
 
 /// Returns a line a host: its newest figures.
 pub(super) fn of_hosts(hosts: &[&[HostRow]], places: &[usize], width: Option<usize>) -> String {
-    let mut head = vec!["host", "samples", "newest, UTC"];
-    head.extend(places.iter().map(|&place| FIGURES[place].name));
-    let head = head.into_iter().map(str::to_owned);
-    let mut lines = vec![head.collect::<Vec<_>>()];
+    let figures = places.iter().map(|&place| FIGURES[place].name);
+    let head = ["host", "samples", "newest, UTC"]
+        .into_iter()
+        .chain(figures);
+    let mut lines = vec![head.map(str::to_owned).collect::<Vec<_>>()];
     for rows in hosts {
         let last = &rows[rows.len() - 1];
         let mut line = vec![
@@ -248,31 +237,9 @@ pub(super) fn of_hosts(hosts: &[&[HostRow]], places: &[usize], width: Option<usi
         }));
         lines.push(line);
     }
-    let left_out = fit(&mut lines, width);
-    let columns = Columns::new([Column::left(), Column::right().after(2)]);
-    let mut texts = trimmed(columns.lines(&lines));
     let hosts = counted(hosts.len() as u64, "host", "hosts");
-    texts.push(format!(
-        "{hosts}: the newest figures; of totals (+), how much they grew. --host NAME shows one."
-    ));
-    if !left_out.is_empty() {
-        texts.push(format!(
-            "Not shown, for want of room: {}.",
-            left_out.join(", ")
-        ));
-    }
-    texts.join("\n") + "\n"
-}
-
-/// Returns a text of a file without what a terminal could obey.
-pub(super) fn printable(text: &str) -> String {
-    let shown = |letter: char| if letter.is_control() { '?' } else { letter };
-    text.chars().map(shown).collect()
-}
-
-fn trimmed(lines: Vec<String>) -> Vec<String> {
-    let lines = lines.into_iter();
-    lines.map(|line| line.trim_end().to_owned()).collect()
+    let note = "the newest figures; of totals (+), how much they grew. --host NAME shows one.";
+    fitting(lines, width, format!("{hosts}: {note}")).join("\n") + "\n"
 }
 
 /// Returns when the shown time begins, for axes.

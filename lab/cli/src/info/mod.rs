@@ -4,8 +4,6 @@ mod sections;
 pub(crate) mod tables;
 
 use core::ops::ControlFlow;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -16,7 +14,7 @@ use brickyard_trace::summary::{Options, Summary};
 use clap::Args;
 
 use brickyard_measure::command::misuse::Misuse;
-use tables::Form;
+use brickyard_measure::command::output::SheetOutput;
 
 /// The options of `brickyard info`.
 #[derive(Debug, Args)]
@@ -28,12 +26,8 @@ Examples:
 pub(crate) struct Info {
     /// The trace, from `brickyard record` or `brickyard import`.
     trace: PathBuf,
-    /// The format of the summary.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
-    /// Write the summary here instead of to standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: SheetOutput,
     /// How many processes are listed.
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
@@ -47,11 +41,6 @@ impl Info {
         if !(1..=100_000).contains(&self.spans) {
             return Err(Misuse::new("--spans must be from 1 to 100000").into());
         }
-        let form = match self.format.as_str() {
-            "csv" => Form::Csv,
-            "json" => Form::Json,
-            _ => Form::Table,
-        };
         let named = || format!("{}", self.trace.display());
         let source = Source::open(&self.trace).with_context(named)?;
         let options = Options {
@@ -67,18 +56,7 @@ impl Info {
         bar.finish_and_clear();
         let summary = summary.with_context(named)?;
         let sections = sections::all(source.outline(), &summary);
-        match &self.output {
-            Some(path) => {
-                let cannot = || format!("cannot write {}", path.display());
-                let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
-                tables::write(&sections, form, &mut out)?;
-                out.flush().with_context(cannot)
-            }
-            None => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                tables::write(&sections, form, &mut out)?;
-                Ok(out.flush()?)
-            }
-        }
+        self.output
+            .put(&tables::text(&sections, self.output.format))
     }
 }

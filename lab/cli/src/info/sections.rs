@@ -6,11 +6,13 @@ use std::time::SystemTime;
 use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
 use brickyard_host::zoneinfo;
-use brickyard_results::counted;
-use brickyard_trace::summary::{Kinds, Process, Summary};
+use brickyard_results::{Cell, cells, counted};
+use brickyard_trace::summary::{Kinds, Summary};
 use brickyard_trace::{Reading, Trace};
+use serde_json::Value;
 
-use super::tables::{Field, Section, time};
+use super::tables::{Section, time};
+use crate::snapshot::words::thousandths;
 
 /// Returns all sections, in the order in which they are printed.
 pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
@@ -33,94 +35,72 @@ pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
     ];
     // What only some recordings have.
     let is_shown = |section: &Section| {
-        !section.rows.is_empty() || !matches!(section.key, "steps" | "page_states")
+        !section.listing.rows.is_empty() || !matches!(section.key, "steps" | "page_states")
     };
     all.into_iter().filter(is_shown).collect()
 }
 
 fn steps(summary: &Summary) -> Section {
-    let title = "Steps of compaction and reclaim, with the sums of their numbers";
-    let mut section = Section::new("steps", title, "step events sums");
-    for steps in &summary.steps {
+    let rows = summary.steps.iter().map(|steps| {
         let names = steps.step.numbers().into_iter().zip(steps.sums);
         // The others are no amounts.
         let sums = names.filter(|(name, _)| {
             matches!(*name, "taken" | "scanned" | "moved" | "failed" | "freed")
         });
         let sums: Vec<String> = sums.map(|(name, sum)| format!("{name} {sum}")).collect();
-        section.rows.push(vec![
-            name(steps.step.name()),
-            Field::Count(steps.events),
-            Field::Words(sums.join(", ")),
-        ]);
-    }
-    section
+        cells![steps.step.name(), steps.events, sums.join(", ")]
+    });
+    let title = "Steps of compaction and reclaim, with the sums of their numbers";
+    Section::new("steps", title, "step", "events sums", rows)
 }
 
 fn page_states(trace: &Trace) -> Section {
-    let title = "Page states: how long they took to read, and the events of meanwhile";
-    let columns = "states read_ns left_out unsure";
-    let mut section = Section::new("page_states", title, columns);
     let header = &trace.header;
-    for (when, states) in [("start", header.start_states), ("end", header.end_states)] {
-        if states != Reading::default() {
-            section.rows.push(vec![
-                name(when),
-                Field::Nanos(states.ended.saturating_sub(states.began)),
-                Field::Count(states.left_out),
-                Field::Count(states.unsure),
-            ]);
-        }
-    }
-    section
+    let sides = [("start", header.start_states), ("end", header.end_states)];
+    let sides = sides
+        .into_iter()
+        .filter(|(_, of)| *of != Reading::default());
+    let rows = sides.map(|(when, of)| {
+        let took = nanos(of.ended.saturating_sub(of.began));
+        cells![when, took, of.left_out, of.unsure]
+    });
+    let title = "Page states: how long they took to read, and the events of meanwhile";
+    let columns = "read_ns left_out unsure";
+    Section::new("page_states", title, "states", columns, rows)
 }
 
-fn name(text: impl Into<String>) -> Field {
-    Field::Name(text.into())
+/// Returns a time in nanoseconds, which people read in a larger unit.
+fn nanos(nanos: u64) -> Cell {
+    Cell::shown(nanos, time(nanos))
 }
 
-fn order_name(order: Order) -> Field {
-    Field::Name(format!("{order}"))
+fn mobility(mobility: MigrateType) -> String {
+    mobility.name().to_lowercase()
 }
 
-fn mobility_name(mobility: MigrateType) -> Field {
-    Field::Name(mobility.name().to_lowercase())
-}
-
-fn mib(frames: u64, trace: &Trace) -> Field {
+fn mib(frames: u64, trace: &Trace) -> u64 {
     let bytes = u128::from(frames) * u128::from(trace.header.frame_bytes);
-    Field::Count(u64::try_from(bytes >> 20).unwrap_or(u64::MAX))
+    u64::try_from(bytes >> 20).unwrap_or(u64::MAX)
 }
 
 fn host(trace: &Trace) -> Section {
     let header = &trace.header;
-    let mut section = Section::new("host", "Host", "what value");
-    let mut put = |what: &str, value: String| {
-        if !value.is_empty() {
-            section.rows.push(vec![name(what), Field::Words(value)]);
-        }
-    };
-    put("source", header.source.clone());
-    put("kernel", header.kernel.clone());
-    put("machine", header.machine.clone());
-    put("command", header.command.clone());
-    put(
-        "began",
-        if header.began == 0 {
-            String::new()
-        } else {
-            date(header.began)
-        },
-    );
-    let numbers = [
-        ("cpus", u64::from(header.cpus)),
-        ("frame_bytes", u64::from(header.frame_bytes)),
-        ("page_block_order", u64::from(header.page_block_order)),
+    let began = (header.began != 0).then(|| date(header.began));
+    let words = [
+        ("source", &header.source),
+        ("kernel", &header.kernel),
+        ("machine", &header.machine),
+        ("command", &header.command),
+        ("began", &began.unwrap_or_default()),
     ];
-    let numbers = numbers.into_iter();
-    let numbers = numbers.map(|(what, number)| vec![name(what), Field::Count(number)]);
-    section.rows.extend(numbers);
-    section
+    let words = words.into_iter().filter(|(_, text)| !text.is_empty());
+    let words = words.map(|(what, text)| cells![what, text.as_str()]);
+    let numbers = [
+        cells!["cpus", header.cpus],
+        cells!["frame_bytes", header.frame_bytes],
+        cells!["page_block_order", header.page_block_order],
+    ];
+    Section::new("host", "Host", "what", "value", words.chain(numbers))
 }
 
 /// Returns seconds since 1970 as a date, UTC. Those after the year 9999 count as its end.
@@ -131,48 +111,43 @@ fn date(seconds: u64) -> String {
 }
 
 fn zones(trace: &Trace) -> Section {
-    let columns = "zone first_frame spanned_frames present_frames managed_frames managed_mib";
-    let mut section = Section::new("zones", "Memory by zone", columns);
     let text = &trace.header.start.zoneinfo;
-    if text.is_empty() {
-        return section;
-    }
-    match zoneinfo::parse(text) {
-        Ok(zones) => {
-            for zone in zones.iter().filter(|zone| zone.is_populated()) {
-                section.rows.push(vec![
-                    name(format!("{} {}", zone.node, zone.name)),
-                    Field::Count(zone.start_pfn),
-                    Field::Count(zone.spanned),
-                    Field::Count(zone.present),
-                    Field::Count(zone.managed),
-                    mib(zone.managed, trace),
-                ]);
-            }
-        }
-        Err(error) => section
-            .notes
-            .push(format!("zoneinfo cannot be read: {error}")),
-    }
+    let parsed = match text.is_empty() {
+        true => Ok(Vec::new()),
+        false => zoneinfo::parse(text),
+    };
+    let zones = parsed.as_deref().unwrap_or_default().iter();
+    let rows = zones.filter(|zone| zone.is_populated()).map(|zone| {
+        let name = format!("{} {}", zone.node, zone.name);
+        let mib = mib(zone.managed, trace);
+        cells![
+            name,
+            zone.start_pfn,
+            zone.spanned,
+            zone.present,
+            zone.managed,
+            mib
+        ]
+    });
+    let columns = "first_frame spanned_frames present_frames managed_frames managed_mib";
+    let mut section = Section::new("zones", "Memory by zone", "zone", columns, rows);
+    let notes = parsed.as_ref().err().into_iter();
+    section.notes = notes
+        .map(|error| format!("zoneinfo cannot be read: {error}"))
+        .collect();
     section
 }
 
 fn events(trace: &Trace, summary: &Summary) -> Section {
     let kinds = &summary.kinds;
-    let title = format!("Events in {}", time(summary.duration));
-    let mut section = Section::new("events", title, "kind events events_per_second");
-    let lost = trace
-        .header
-        .lost
-        .iter()
-        .fold(0u64, |sum, lost| sum.saturating_add(lost.events));
+    let lost = trace.header.lost.iter().map(|lost| lost.events);
     let rows = [
         ("all", kinds.all()),
         ("allocations", kinds.allocs),
         ("frees", kinds.frees),
         ("failures", kinds.failures),
         ("fallbacks", kinds.fallbacks),
-        ("lost", lost),
+        ("lost", lost.fold(0, u64::saturating_add)),
     ];
     // What only some recordings have.
     let more = [
@@ -182,15 +157,10 @@ fn events(trace: &Trace, summary: &Summary) -> Section {
         ("steps of compaction and reclaim", kinds.steps),
     ];
     let more = more.into_iter().filter(|&(_, count)| count > 0);
-    for (kind, count) in rows.into_iter().chain(more) {
-        let rate = per_second(count, summary.duration);
-        section.rows.push(vec![
-            name(kind),
-            Field::Count(count),
-            rate.map_or(Field::Nothing, Field::Count),
-        ]);
-    }
-    section
+    let rows = rows.into_iter().chain(more);
+    let rows = rows.map(|(kind, count)| cells![kind, count, per_second(count, summary.duration)]);
+    let title = format!("Events in {}", time(summary.duration));
+    Section::new("events", title, "kind", "events events_per_second", rows)
 }
 
 fn per_second(count: u64, nanos: u64) -> Option<u64> {
@@ -199,51 +169,48 @@ fn per_second(count: u64, nanos: u64) -> Option<u64> {
 }
 
 fn requests(trace: &Trace, summary: &Summary) -> Section {
-    let columns =
-        "order mobility allocations frames mib failures held_frames freed p50 p90 p99 max";
-    let title = "Requests by order and mobility, with the lifetimes of freed blocks";
-    let mut section = Section::new("requests", title, columns);
-    for class in &summary.classes {
+    let rows = summary.classes.iter().map(|class| {
         let lives = &class.lifetimes;
-        let life = |nanos: Option<u64>| nanos.map_or(Field::Nothing, Field::Nanos);
-        section.rows.push(vec![
-            order_name(class.order),
-            mobility_name(class.mobility),
-            Field::Count(class.allocs),
-            Field::Count(class.frames()),
+        let life = |of: Option<u64>| of.map_or_else(|| Cell::from(Value::Null), nanos);
+        cells![
+            class.order.to_string(),
+            mobility(class.mobility),
+            class.allocs,
+            class.frames(),
             mib(class.frames(), trace),
-            Field::Count(class.failures),
-            Field::Count(class.held_frames),
-            Field::Count(lives.count() as u64),
+            class.failures,
+            class.held_frames,
+            lives.count(),
             life(lives.percentile(50)),
             life(lives.percentile(90)),
             life(lives.percentile(99)),
             life(lives.max()),
-        ]);
-    }
-    section
+        ]
+    });
+    let columns = "allocations frames mib failures held_frames freed p50 p90 p99 max";
+    let title = "Requests by order and mobility, with the lifetimes of freed blocks";
+    Section::new("requests", title, "order mobility", columns, rows)
 }
 
 fn processes(trace: &Trace, summary: &Summary) -> Section {
+    let rows = summary.processes.iter().map(|of| {
+        cells![
+            of.name.as_str(),
+            of.allocs,
+            of.frames,
+            mib(of.frames, trace),
+            of.freed_frames,
+            of.held_frames,
+            of.failures,
+        ]
+    });
     let title = format!(
         "Processes with the most frames ({} of {})",
         summary.processes.len(),
         summary.process_names
     );
-    let columns = "process allocations frames mib freed_frames held_frames failures";
-    let mut section = Section::new("processes", title, columns);
-    for process in &summary.processes {
-        section.rows.push(vec![
-            name(&process.name),
-            Field::Count(process.allocs),
-            Field::Count(process.frames),
-            mib(process.frames, trace),
-            Field::Count(process.freed_frames),
-            Field::Count(process.held_frames),
-            Field::Count(process.failures),
-        ]);
-    }
-    section
+    let columns = "allocations frames mib freed_frames held_frames failures";
+    Section::new("processes", title, "process", columns, rows)
 }
 
 fn rates(summary: &Summary) -> Section {
@@ -252,25 +219,25 @@ fn rates(summary: &Summary) -> Section {
         let begin = u128::from(summary.duration) * u128::from(span) / u128::from(spans.max(1));
         u64::try_from(begin).unwrap_or(u64::MAX)
     };
+    let length = begin(1);
+    let rows = (0..).zip(&summary.spans).map(|(span, kinds)| {
+        cells![
+            span.to_string(),
+            begin(span),
+            kinds.allocs,
+            kinds.frees,
+            kinds.failures,
+            kinds.fallbacks,
+            per_second(kinds.all(), length),
+        ]
+    });
     let title = format!(
         "Rates over time, {} of {}",
         counted(spans, "span", "spans"),
-        time(begin(1))
+        time(length)
     );
-    let columns = "span from_ns allocations frees failures fallbacks events_per_second";
-    let mut section = Section::new("rates", title, columns);
-    let length = begin(1);
-    for (span, kinds) in (0..).zip(&summary.spans) {
-        section.rows.push(vec![
-            name(format!("{span}")),
-            Field::Count(begin(span)),
-            Field::Count(kinds.allocs),
-            Field::Count(kinds.frees),
-            Field::Count(kinds.failures),
-            Field::Count(kinds.fallbacks),
-            per_second(kinds.all(), length).map_or(Field::Nothing, Field::Count),
-        ]);
-    }
+    let columns = "from_ns allocations frees failures fallbacks events_per_second";
+    let mut section = Section::new("rates", title, "span", columns, rows);
     let measures: [(&str, Measure); 4] = [
         ("allocations", |kinds| kinds.allocs),
         ("frees", |kinds| kinds.frees),
@@ -307,97 +274,66 @@ fn sparkline(counts: &[u64], most: u64) -> String {
 }
 
 fn fallbacks(summary: &Summary) -> Section {
+    let rows = summary.fallbacks.iter().map(|pair| {
+        let (asked, from) = (mobility(pair.mobility), mobility(pair.from));
+        cells![asked, from, pair.claimed, pair.mixed]
+    });
     let title = "Fallbacks: blocks of another mobility that were split";
-    let mut section = Section::new("fallbacks", title, "asked from claimed mixed");
-    for pair in &summary.fallbacks {
-        section.rows.push(vec![
-            mobility_name(pair.mobility),
-            mobility_name(pair.from),
-            Field::Count(pair.claimed),
-            Field::Count(pair.mixed),
-        ]);
-    }
-    section
+    Section::new("fallbacks", title, "asked from", "claimed mixed", rows)
 }
 
 fn mixers(summary: &Summary) -> Section {
+    let rows = summary.mixers.iter();
+    let rows = rows.map(|of| cells![of.name.as_str(), of.mixed, of.claimed]);
     let title = "Processes that mixed page blocks";
-    let mut section = Section::new("mixers", title, "process mixed claimed");
-    for Process {
-        name: process,
-        mixed,
-        claimed,
-        ..
-    } in &summary.mixers
-    {
-        section.rows.push(vec![
-            name(process),
-            Field::Count(*mixed),
-            Field::Count(*claimed),
-        ]);
-    }
-    section
+    Section::new("mixers", title, "process", "mixed claimed", rows)
 }
 
 fn lost(trace: &Trace) -> Section {
+    let rows = trace.header.lost.iter();
+    let rows = rows.map(|lost| cells![lost.cpu.to_string(), lost.events]);
     let title = "Lost events: the buffers were too small";
-    let mut section = Section::new("lost", title, "cpu events");
-    for lost in &trace.header.lost {
-        section
-            .rows
-            .push(vec![name(lost.cpu.to_string()), Field::Count(lost.events)]);
-    }
-    section
+    Section::new("lost", title, "cpu", "events", rows)
 }
 
 fn oddities(trace: &Trace, summary: &Summary) -> Section {
     let odd = &summary.oddities;
-    let mut section = Section::new("oddities", "Inconsistencies", "what events");
     let rows = [
-        (
+        cells![
             "frees of frames allocated before the trace (expected)",
-            odd.frees_of_before,
-        ),
-        ("frees of part of a block (expected)", odd.frees_in_part),
-        ("frees of frames that were not allocated", odd.unknown_frees),
-        ("allocations of frames already allocated", odd.double_allocs),
+            odd.frees_of_before
+        ],
+        cells!["frees of part of a block (expected)", odd.frees_in_part],
+        cells!["frees of frames that were not allocated", odd.unknown_frees],
+        cells!["allocations of frames already allocated", odd.double_allocs],
     ];
-    for (what, count) in rows {
-        section.rows.push(vec![name(what), Field::Count(count)]);
-    }
+    let mut section = Section::new("oddities", "Inconsistencies", "what", "events", rows);
     if trace.start.is_empty() {
         let note = "the trace has no page states: the first free of any frame may be of one allocated before the trace";
         section.notes.push(note.to_owned());
     } else if odd.unknown_frees + odd.double_allocs > 0 && trace.header.lost.is_empty() {
-        section.notes.push(
-            "no event was lost: pages were allocated or freed in a way that emits no event"
-                .to_owned(),
-        );
+        let note = "no event was lost: pages were allocated or freed in a way that emits no event";
+        section.notes.push(note.to_owned());
     }
     section
 }
 
-/// Returns the host's zones at the start and the end. Adds a note to the section where a text
-/// cannot be parsed.
-fn buddies(trace: &Trace, section: &mut Section) -> Vec<(&'static str, Vec<BuddyZone>)> {
-    let mut sides = Vec::new();
+/// Returns the host's zones at the start and the end, and a note where a text cannot be parsed.
+fn buddies(trace: &Trace) -> (Vec<(&'static str, Vec<BuddyZone>)>, Vec<String>) {
+    let (mut sides, mut notes) = (Vec::new(), Vec::new());
     for (when, texts) in [("start", &trace.header.start), ("end", &trace.header.end)] {
         if texts.buddyinfo.is_empty() {
             continue;
         }
         match buddyinfo::parse(&texts.buddyinfo) {
-            Ok(zones) if !zones.iter().all(is_possible) => {
-                section.notes.push(format!(
-                    "buddyinfo at the {when} has an impossible amount of memory"
-                ));
-            }
-            Ok(zones) => sides.push((when, zones)),
-            Err(error) => section
-                .notes
-                .push(format!("buddyinfo at the {when} cannot be read: {error}")),
+            Ok(zones) if zones.iter().all(is_possible) => sides.push((when, zones)),
+            Ok(_) => notes.push(format!(
+                "buddyinfo at the {when} has an impossible amount of memory"
+            )),
+            Err(error) => notes.push(format!("buddyinfo at the {when} cannot be read: {error}")),
         }
     }
-    sides
+    (sides, notes)
 }
 
 /// Returns true if there can be so many free frames. The file may come from anywhere, and the
@@ -407,85 +343,72 @@ fn is_possible(zone: &BuddyZone) -> bool {
 }
 
 fn indices(trace: &Trace) -> Section {
-    let title = "Free blocks by order; unusable: the share of free memory in smaller blocks; fragmentation: 0 lack of memory, 1 fragmentation, -1 a request would succeed";
-    let mut section = Section::new("indices", title, "zone when measure");
-    let sides = buddies(trace, &mut section);
+    let (sides, notes) = buddies(trace);
     let zones = sides.iter().flat_map(|(_, zones)| zones);
-    let Some(max) = zones.map(BuddyZone::max_order).max() else {
-        return section;
-    };
-    section
-        .columns
-        .extend(Order::ZERO.up_to(max).map(|order| order.to_string()));
-    for place in 0..sides
-        .iter()
-        .map(|(_, zones)| zones.len())
-        .max()
-        .unwrap_or(0)
-    {
+    let max = zones.map(BuddyZone::max_order).max();
+    let orders = || max.into_iter().flat_map(|max| Order::ZERO.up_to(max));
+    let places = sides.iter().map(|(_, zones)| zones.len()).max();
+    let mut rows = Vec::new();
+    for place in 0..places.unwrap_or(0) {
         for (when, zones) in &sides {
             let Some(zone) = zones.get(place) else {
                 continue;
             };
             let counts = zone.counts();
-            let mut row = |measure: &str, of: &dyn Fn(Order) -> Field| {
-                let names = [
-                    format!("{} {}", zone.node, zone.zone),
-                    (*when).to_owned(),
-                    measure.to_owned(),
-                ];
-                let orders = Order::ZERO.up_to(max).map(of);
-                section
-                    .rows
-                    .push(names.into_iter().map(name).chain(orders).collect());
+            let mut add = |measure: &str, of: &dyn Fn(Order) -> Cell| {
+                let names = cells![format!("{} {}", zone.node, zone.zone), *when, measure];
+                rows.push(
+                    names
+                        .into_iter()
+                        .chain(orders().map(of))
+                        .collect::<Vec<_>>(),
+                );
             };
-            row("blocks", &|order| {
-                Field::Count(counts.by_order[order.index()] as u64)
+            let index = |index: f64| Cell::shown(index / 1000.0, thousandths(index));
+            add("blocks", &|order| counts.by_order[order.index()].into());
+            add("unusable", &|order| {
+                index(counts.unusable_index(order).into())
             });
-            row("unusable", &|order| {
-                Field::Thousandths(i32::try_from(counts.unusable_index(order)).unwrap_or(i32::MAX))
-            });
-            row("fragmentation", &|order| {
-                Field::Thousandths(counts.fragmentation_index(order))
+            add("fragmentation", &|order| {
+                index(counts.fragmentation_index(order).into())
             });
         }
     }
+    let title = "Free blocks by order; unusable: the share of free memory in smaller blocks; fragmentation: 0 lack of memory, 1 fragmentation, -1 a request would succeed";
+    let columns: Vec<String> = orders().map(|order| order.to_string()).collect();
+    let mut section = Section::new(
+        "indices",
+        title,
+        "zone when measure",
+        &columns.join(" "),
+        rows,
+    );
+    section.notes = notes;
     section
 }
 
 fn huge_pages(trace: &Trace) -> Section {
-    let mut section = Section::new("huge_pages", "", "zone when huge_pages_free free_frames");
     let order = Order::try_new(trace.header.page_block_order).unwrap_or(Order::HUGE);
-    section.title = format!("Huge pages free (order {order})");
-    for (when, zones) in buddies(trace, &mut section) {
-        for zone in zones {
-            let counts = zone.counts();
-            section.rows.push(vec![
-                name(format!("{} {}", zone.node, zone.zone)),
-                name(when),
-                Field::Count(counts.suitable(order) as u64),
-                Field::Count(counts.free_frames() as u64),
-            ]);
-        }
-    }
-    // The section of indices has the same notes.
-    section.notes.clear();
-    section
+    // The section of indices has the notes.
+    let (sides, _) = buddies(trace);
+    let sides = sides.iter();
+    let zones = sides.flat_map(|(when, zones)| zones.iter().map(move |zone| (*when, zone)));
+    let rows = zones.map(|(when, zone)| {
+        let (name, counts) = (format!("{} {}", zone.node, zone.zone), zone.counts());
+        cells![name, when, counts.suitable(order), counts.free_frames()]
+    });
+    let title = format!("Huge pages free (order {order})");
+    let columns = "huge_pages_free free_frames";
+    Section::new("huge_pages", title, "zone when", columns, rows)
 }
 
 fn usage(trace: &Trace, summary: &Summary) -> Section {
-    let columns = "use start_frames start_mib end_frames end_mib";
-    let mut section = Section::new("usage", "Frames by use", columns);
-    for usage in &summary.usage {
-        section.rows.push(vec![
-            name(usage.usage.name()),
-            Field::Count(usage.start),
-            mib(usage.start, trace),
-            Field::Count(usage.end),
-            mib(usage.end, trace),
-        ]);
-    }
-    section
+    let rows = summary.usage.iter().map(|of| {
+        let (start, end) = (mib(of.start, trace), mib(of.end, trace));
+        cells![of.usage.name(), of.start, start, of.end, end]
+    });
+    let columns = "start_frames start_mib end_frames end_mib";
+    Section::new("usage", "Frames by use", "use", columns, rows)
 }
 
 #[cfg(test)]

@@ -3,35 +3,8 @@
 //! CSV has a line per figure: `section,row,column,value`, where `row` is the row's names. JSON has
 //! a list of rows per section. Both have whole numbers of frames and nanoseconds; tables round.
 
-use std::io::{self, Write};
-
-use brickyard_results::{Column, Columns};
-use serde_json::{Map, Value, json};
-
-/// The output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Table,
-    Csv,
-    Json,
-}
-
-/// A field of a row.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Field {
-    /// A name that identifies the row.
-    Name(String),
-    /// A value that is text.
-    Words(String),
-    /// A count.
-    Count(u64),
-    /// Nanoseconds.
-    Nanos(u64),
-    /// A fraction in thousandths.
-    Thousandths(i32),
-    /// No value.
-    Nothing,
-}
+use brickyard_results::{Cell, Format, Listing, cells, printable};
+use serde_json::{Map, json};
 
 /// A section of the output.
 #[derive(Debug)]
@@ -40,8 +13,9 @@ pub(crate) struct Section {
     pub(crate) key: &'static str,
     /// The heading of its table.
     pub(crate) title: String,
-    pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<Vec<Field>>,
+    /// How many of the first columns are the names of a row.
+    names: usize,
+    pub(crate) listing: Listing,
     /// Lines printed in place of the table, if there are any.
     pub(crate) instead: Vec<String>,
     /// Lines printed below the table.
@@ -49,92 +23,75 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Creates a section without rows; the names of `columns` have spaces between them.
-    pub(crate) fn new(key: &'static str, title: impl Into<String>, columns: &str) -> Self {
+    /// Creates a section: `names` are the columns that identify a row, `columns` the others, with
+    /// spaces between them.
+    pub(crate) fn new(
+        key: &'static str,
+        title: impl Into<String>,
+        names: &str,
+        columns: &str,
+        rows: impl IntoIterator<Item: Into<Vec<Cell>>>,
+    ) -> Self {
+        let mut listing = Listing::new(&format!("{names} {columns}"));
+        rows.into_iter().for_each(|row| listing.push(row));
         Self {
             key,
             title: title.into(),
-            columns: columns.split(' ').map(str::to_owned).collect(),
-            rows: Vec::new(),
+            names: names.split(' ').count(),
+            listing,
             instead: Vec::new(),
             notes: Vec::new(),
         }
     }
-}
 
-/// Writes `sections`.
-pub(crate) fn write(sections: &[Section], form: Form, out: &mut dyn Write) -> io::Result<()> {
-    match form {
-        Form::Table => sections.iter().try_for_each(|section| table(section, out)),
-        Form::Csv => csv(sections, out),
-        Form::Json => writeln!(out, "{:#}", json(sections)),
-    }
-}
-
-fn table(section: &Section, out: &mut dyn Write) -> io::Result<()> {
-    if section.rows.is_empty() && section.notes.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "{}", section.title)?;
-    if section.instead.is_empty() && !section.rows.is_empty() {
-        rows(section, out)?;
-    }
-    for line in section.instead.iter().chain(&section.notes) {
-        writeln!(out, "  {line}")?;
-    }
-    writeln!(out)
-}
-
-fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
-    let cells: Vec<Vec<String>> = section
-        .rows
-        .iter()
-        .map(|row| row.iter().map(Field::text).collect())
-        .collect();
-    let headless = section.columns.iter().all(String::is_empty);
-    let columns = (0..section.columns.len()).map(|column| {
-        let first = section.rows.first().and_then(|row| row.get(column));
-        let column = match first {
-            Some(Field::Name(_) | Field::Words(_)) => Column::left(),
-            _ => Column::right(),
+    /// Returns the table, with a line below it.
+    fn table(&self) -> String {
+        let lines = match (self.instead.is_empty(), self.listing.rows.is_empty()) {
+            (true, false) => self.listing.lines(),
+            (_, true) if self.notes.is_empty() => return String::new(),
+            _ => Vec::new(),
         };
-        column.after(2)
-    });
-    let head = (!headless).then(|| section.columns.clone());
-    let lines: Vec<Vec<String>> = head.into_iter().chain(cells).collect();
-    let lines = Columns::new(columns).lines(&lines);
-    lines
-        .iter()
-        .try_for_each(|line| writeln!(out, "{}", line.trim_end()))
-}
-
-impl Field {
-    fn text(&self) -> String {
-        match self {
-            // Text of a trace may contain terminal escape sequences.
-            Self::Name(text) | Self::Words(text) => text.chars().flat_map(visible).collect(),
-            Self::Count(count) => count.to_string(),
-            Self::Nanos(nanos) => time(*nanos),
-            Self::Thousandths(value) => format!("{:.3}", f64::from(*value) / 1000.0),
-            Self::Nothing => "-".to_owned(),
-        }
+        let below = self.instead.iter().chain(&self.notes);
+        let below = below.map(|line| format!("  {}", printable(line)));
+        let title = [self.title.clone()].into_iter();
+        title
+            .chain(lines)
+            .chain(below)
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n\n"
     }
 
-    fn value(&self) -> Value {
-        match self {
-            Self::Name(text) | Self::Words(text) => json!(text),
-            Self::Count(number) | Self::Nanos(number) => json!(number),
-            Self::Thousandths(value) => json!(f64::from(*value) / 1000.0),
-            Self::Nothing => Value::Null,
-        }
+    /// Returns a row for each figure.
+    fn figures(&self) -> impl Iterator<Item = [Cell; 4]> {
+        let key = self.key;
+        self.listing.rows.iter().flat_map(move |row| {
+            let names: Vec<String> = row[..self.names].iter().map(Cell::field).collect();
+            let names = names.join("/");
+            let figures = row.iter().zip(&self.listing.columns).skip(self.names);
+            let figures = figures.filter(|(cell, _)| !cell.value().is_null());
+            figures.map(move |(cell, column)| {
+                cells![key, names.as_str(), column.as_str(), cell.value().clone()]
+            })
+        })
     }
 }
 
-/// Returns a character as it is, or as an escape if a terminal would act on it.
-pub(crate) fn visible(character: char) -> impl Iterator<Item = char> {
-    let escaped = character.is_control().then(|| character.escape_default());
-    let plain = (!character.is_control()).then_some(character);
-    escaped.into_iter().flatten().chain(plain)
+/// Returns `sections` as a text.
+pub(crate) fn text(sections: &[Section], format: Format) -> String {
+    match format {
+        Format::Table => sections.iter().map(Section::table).collect(),
+        Format::Csv => {
+            let mut listing = Listing::new("section row column value");
+            let figures = sections.iter().flat_map(Section::figures);
+            figures.for_each(|figure| listing.push(figure));
+            listing.csv()
+        }
+        Format::Json => {
+            let rows = |section: &Section| (section.key.to_owned(), json!(section.listing));
+            format!("{:#}\n", json!(Map::from_iter(sections.iter().map(rows))))
+        }
+    }
 }
 
 /// Returns a time as text in the largest unit of which it has at least one.
@@ -146,49 +103,4 @@ pub(crate) fn time(nanos: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
         _ => format!("{:.2} s", value / 1e9),
     }
-}
-
-fn csv(sections: &[Section], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "section,row,column,value")?;
-    for section in sections {
-        for row in &section.rows {
-            let names = row.iter().filter_map(|cell| match cell {
-                Field::Name(name) => Some(name.as_str()),
-                _ => None,
-            });
-            let names: Vec<&str> = names.collect();
-            let names = quoted(&names.join("/"));
-            for (cell, column) in row.iter().zip(&section.columns) {
-                let value = match cell {
-                    Field::Name(_) | Field::Nothing => continue,
-                    Field::Words(text) => quoted(text),
-                    cell => cell.value().to_string(),
-                };
-                writeln!(out, "{},{names},{},{value}", section.key, quoted(column))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-fn json(sections: &[Section]) -> Value {
-    let sections = sections.iter().map(|section| {
-        let rows = section.rows.iter().map(|row| {
-            let cells = section.columns.iter().zip(row);
-            let row: Map<String, Value> = cells
-                .map(|(column, cell)| (column.clone(), cell.value()))
-                .collect();
-            Value::Object(row)
-        });
-        (section.key.to_owned(), Value::Array(rows.collect()))
-    });
-    Value::Object(sections.collect())
 }

@@ -144,7 +144,7 @@ fn program(name: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns a word, quoted where a shell needs it.
-fn quoted(word: &OsStr) -> String {
+pub(crate) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use anyhow::bail;
 use brickyard_host::Host;
-use brickyard_results::noun;
 use brickyard_trace::file::Writer;
 use brickyard_trace::record::{Clock, Disk, Group, Merged, Plan, Recorded, Recorder};
 use brickyard_trace::{Header, HostTexts, Reading, States};
@@ -23,8 +22,11 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use rustix::process::Signal;
 
+use crate::import::many;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_results::bytes_of;
+use brickyard_run::named;
+pub(crate) use command::quoted;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::ProgressLine;
 use signals::Received;
@@ -316,32 +318,22 @@ fn groups(names: &str) -> anyhow::Result<Vec<Group>> {
         return Ok(Vec::new());
     }
     let group = |name: &str| {
-        let mut all = Group::ALL.into_iter();
-        all.find(|group| group.name() == name.trim())
-            .ok_or_else(|| {
-                let known = Group::ALL.map(Group::name).join(", ");
-                Misuse::new(format!(
-                    "--events: there is no group `{name}`; there are {known}, and `none`"
-                ))
-            })
+        name.trim().parse().map_err(|known| {
+            Misuse::new(format!(
+                "--events: there is no group `{name}`; {known}, and `none`"
+            ))
+        })
     };
     let groups: Result<Vec<Group>, Misuse> = names.split(',').map(group).collect();
     Ok(groups?)
 }
 
-/// A side of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    Start,
-    End,
-}
-
-impl When {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::End => "end",
-        }
+named! {
+    /// A side of the trace.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum When {
+        Start => "start",
+        End => "end",
     }
 }
 
@@ -428,9 +420,8 @@ impl Session {
                 || clock.now(),
                 |done, all| {
                     let percent = done * 100 / all.max(1);
-                    let name = when.name();
                     self.line
-                        .say(&format!("page states at the {name}: {percent} %"));
+                        .say(&format!("page states at the {when}: {percent} %"));
                 },
             )
         };
@@ -543,9 +534,8 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let seconds = header.duration as f64 / 1e9;
     let bytes = path.metadata().map_or(0, |file| file.len());
     eprintln!(
-        "recorded {} {} in {seconds:.1} s ({}/s) into {}: {}",
-        HumanCount(merged.events),
-        noun(merged.events, "event", "events"),
+        "recorded {} in {seconds:.1} s ({}/s) into {}: {}",
+        many(merged.events, "event", "events"),
         HumanCount((merged.events as f64 / seconds.max(1e-9)) as u64),
         path.display(),
         HumanBytes(bytes),
@@ -556,14 +546,13 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
         }
     }
     if senseless > 0 {
-        let records = noun(senseless, "record", "records");
-        eprintln!("left out: {senseless} malformed {records}");
+        let records = many(senseless, "malformed record", "malformed records");
+        eprintln!("left out: {records}");
     }
     for lost in &header.lost {
         eprintln!(
-            "lost: {} {} of CPU {}; a larger --buffer may keep all",
-            HumanCount(lost.events),
-            noun(lost.events, "event", "events"),
+            "lost: {} of CPU {}; a larger --buffer may keep all",
+            many(lost.events, "event", "events"),
             lost.cpu
         );
     }
@@ -583,10 +572,8 @@ fn reading_line(when: When, states: Reading) -> Option<String> {
     };
     let seconds = states.ended.saturating_sub(states.began) as f64 / 1e9;
     Some(format!(
-        "page states at the {}: read in {seconds:.2} s; {} {} {left_out} left out, {} unsure",
-        when.name(),
-        HumanCount(states.left_out),
-        noun(states.left_out, "event", "events"),
+        "page states at the {when}: read in {seconds:.2} s; {} {left_out} left out, {} unsure",
+        many(states.left_out, "event", "events"),
         HumanCount(states.unsure),
     ))
 }

@@ -7,6 +7,8 @@ use brickyard_experiments::catalog;
 use brickyard_experiments::cell::Scale;
 use brickyard_experiments::plan::Scope;
 
+use crate::record::quoted;
+
 /// The default folder of the traces.
 pub(super) const TRACES: &str = "traces";
 
@@ -54,22 +56,15 @@ impl Commands<'_> {
     }
 
     fn common(&self, folder: &Path) -> String {
-        let mut options = format!(" --seed {} --output {}", self.seed, quoted(folder));
+        let mut options = format!(
+            " --seed {} --output {}",
+            self.seed,
+            quoted(folder.as_os_str())
+        );
         if self.traces != Path::new(TRACES) {
-            options += &format!(" --traces {}", quoted(self.traces));
+            options += &format!(" --traces {}", quoted(self.traces.as_os_str()));
         }
         options
-    }
-}
-
-/// Returns a path quoted as one word of a shell.
-pub(super) fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 

@@ -1,10 +1,10 @@
 //! `--list-cells`: the cells of a plan, to distribute them over many machines.
 
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use brickyard_experiments::cell::Cell;
-use serde_json::json;
+use brickyard_results::{Format, Listing};
+use brickyard_run::terminal::print;
 
 use super::command::Commands;
 
@@ -14,40 +14,23 @@ pub(super) fn list(
     cells: &[Cell],
     commands: Commands<'_>,
     folder: &Path,
-    format: &str,
+    format: Format,
 ) -> anyhow::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let command = |name: &str| commands.cell(name, folder);
-    match format {
-        "json" => {
-            let cells = cells.iter().map(|cell| {
-                json!({
-                    "cell": cell.name,
-                    "kind": cell.kind.name(),
-                    "seconds": cell.seconds,
-                    "command": command(&cell.name),
-                })
-            });
-            serde_json::to_writer_pretty(&mut out, &cells.collect::<Vec<_>>())?;
-            writeln!(out)?;
-        }
-        "csv" => {
-            writeln!(out, "cell,kind,seconds,command")?;
-            for cell in cells {
-                let command = command(&cell.name).replace('"', "\"\"");
-                writeln!(
-                    out,
-                    "{},{},{},\"{command}\"",
-                    cell.name, cell.kind, cell.seconds
-                )?;
-            }
-        }
-        _ => {
-            for cell in cells {
-                writeln!(out, "{}", cell.name)?;
-            }
-        }
+    if format == Format::Table {
+        let names: String = cells
+            .iter()
+            .map(|cell| format!("{}\n", cell.name))
+            .collect();
+        return Ok(print(&names)?);
     }
-    out.flush()?;
-    Ok(())
+    let listing = Listing::of(
+        cells,
+        &[
+            ("cell", &|cell| cell.name.as_str().into()),
+            ("kind", &|cell| cell.kind.name().into()),
+            ("seconds", &|cell| cell.seconds.into()),
+            ("command", &|cell| commands.cell(&cell.name, folder).into()),
+        ],
+    );
+    Ok(print(&listing.text(format))?)
 }

@@ -36,9 +36,12 @@ use brickyard_run::interrupt;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::record::quoted;
 use brickyard_measure::command::misuse::{Misuse, at_least_one};
+use brickyard_measure::command::output::format;
+use brickyard_results::Format;
 use brickyard_run::terminal::tell;
-use command::{Commands, Start, quoted};
+use command::{Commands, Start};
 use progress::RunProgress;
 use report::Report;
 
@@ -78,8 +81,8 @@ pub(crate) struct Reproduce {
     #[arg(long, conflicts_with_all = ["cell", "expect"])]
     list_cells: bool,
     /// The format of --list-cells.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"], requires = "list_cells")]
-    format: String,
+    #[arg(long, default_value = "table", value_parser = format(), requires = "list_cells")]
+    format: Format,
     /// Run only these cells (separated by commas), even if the folder already has them, and make no
     /// report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
@@ -134,7 +137,7 @@ impl Reproduce {
             let kept = Finished::read(&self.folder(), self.seed)?;
             cells = self.left(&kept, cells, &Traces::new(&self.traces));
         }
-        list::list(&cells, self.commands(), &self.output, &self.format)
+        list::list(&cells, self.commands(), &self.output, self.format)
     }
 
     /// Runs all cells that are requested and not yet done, and makes the report.
@@ -319,7 +322,7 @@ impl Reproduce {
             command += &format!(" --jobs {jobs}");
         }
         if let Some(path) = &self.expect {
-            command += &format!(" --expect {}", quoted(path));
+            command += &format!(" --expect {}", quoted(path.as_os_str()));
         }
         command
     }

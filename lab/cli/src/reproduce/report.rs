@@ -14,7 +14,7 @@ use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::winner::winner;
 use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
-use brickyard_results::{Format, TableOptions, write};
+use brickyard_results::{Format, TableOptions};
 
 use super::command::{Commands, Start};
 use brickyard_run::terminal::{print, tell};
@@ -50,7 +50,8 @@ impl Report<'_> {
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
         let results = results(&data, |_, _| true)?;
         appear(&file("results.json"), |out| {
-            write(&results, Format::Json, &TableOptions::default(), out)
+            let text = results.text(Format::Json, &TableOptions::default());
+            out.write_all(text.as_bytes())
         })?;
         let (pages, lacking) = pages::of(self.folder, &data);
         let mut warnings = self.warnings.clone();

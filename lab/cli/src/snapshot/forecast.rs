@@ -1,6 +1,6 @@
 //! The forecasts of a snapshot: how many blocks would come, by which way, at what cost.
 
-use std::io::{self, Write};
+use core::fmt::{self, Write};
 
 use brickyard_host::forecast::{Forecast, Forecasts, Way};
 use brickyard_results::{Column, Columns};
@@ -23,7 +23,7 @@ pub(crate) fn label(way: Way) -> &'static str {
 }
 
 /// Writes the table, what is in the way, and what to do.
-pub(crate) fn write(view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(view: &View<'_>, out: &mut impl Write) -> fmt::Result {
     let Some(forecasts) = &view.forecasts else {
         return Ok(());
     };

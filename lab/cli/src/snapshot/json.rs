@@ -1,6 +1,7 @@
 //! The figures of a snapshot as JSON.
 
 use brickyard::Order;
+use brickyard_host::blocks::BlockSummary;
 use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
 use serde_json::{Map, Value, json};
@@ -12,16 +13,10 @@ use super::{View, forecast};
 /// Returns everything known. What this user may not read is `null`; `withheld` has the reasons.
 pub(super) fn document(view: &View<'_>) -> Value {
     let (look, order) = (view.look, view.order);
-    let zones = named_zones(look);
-    let zones: Vec<_> = zones
-        .iter()
-        .map(|(name, zone)| zone_value(name, zone))
-        .collect();
-    let uses: Map<_, _> = look
-        .by_use()
-        .into_iter()
-        .map(|(name, frames)| (name.into(), frames.into()))
-        .collect();
+    let zones = named_zones(look).into_iter();
+    let zones: Vec<_> = zones.map(|(name, zone)| zone_value(&name, zone)).collect();
+    let uses = look.by_use().into_iter();
+    let uses = Map::from_iter(uses.map(|(name, frames)| (name.into(), frames.into())));
     let withheld: Vec<_> = look.withheld.iter().map(ToString::to_string).collect();
     json!({
         "host": look.host,
@@ -44,17 +39,11 @@ pub(super) fn document(view: &View<'_>) -> Value {
 
 fn zone_value(name: &str, zone: &ZoneLook) -> Value {
     let info = &zone.info;
-    let orders: Vec<_> = Order::ZERO
-        .up_to(zone.max_order)
-        .map(|order| order_value(zone, order))
-        .collect();
-    let sets: Vec<_> = info
-        .pagesets
-        .iter()
-        .map(
-            |set| json!({"cpu": set.cpu, "pages": set.count, "high": set.high, "batch": set.batch}),
-        )
-        .collect();
+    let orders = Order::ZERO.up_to(zone.max_order);
+    let orders: Vec<_> = orders.map(|order| order_value(zone, order)).collect();
+    let sets = info.pagesets.iter().map(
+        |set| json!({"cpu": set.cpu, "pages": set.count, "high": set.high, "batch": set.batch}),
+    );
     json!({
         "name": name,
         "node": info.node,
@@ -65,7 +54,7 @@ fn zone_value(name: &str, zone: &ZoneLook) -> Value {
         "free_pages": info.free,
         "watermarks": {"min": info.min, "low": info.low, "high": info.high},
         "per_cpu_pages": info.idle_in_pagesets(),
-        "per_cpu": sets,
+        "per_cpu": sets.collect::<Vec<_>>(),
         "orders": orders,
         "page_blocks": blocks_value(zone),
     })
@@ -89,26 +78,29 @@ fn order_value(zone: &ZoneLook, order: Order) -> Value {
     })
 }
 
+/// A kind of page blocks: its name, and how many there are.
+type Kind = (&'static str, fn(&BlockSummary) -> u64);
+
+/// The kinds of page blocks.
+pub(super) const BLOCKS: [Kind; 8] = [
+    ("free", |of| of.free),
+    ("movable", |of| of.movable),
+    ("in_doubt", |of| of.perhaps),
+    ("mixed", |of| of.mixed),
+    ("mixed_by_few", |of| of.mixed_by_few),
+    ("unmovable", |of| of.unmovable),
+    ("huge", |of| of.huge),
+    ("absent", |of| of.absent),
+];
+
+/// Returns how many page blocks are of which kind; `null` if the frames were not read.
 fn blocks_value(zone: &ZoneLook) -> Value {
     let Some(blocks) = summary(zone) else {
         return Value::Null;
     };
-    let held = PageUse::ALL.map(|usage| {
-        (
-            usage.name().to_owned(),
-            blocks.in_mixed[usage as usize].into(),
-        )
-    });
-    let held: Map<_, _> = held.into_iter().collect();
-    json!({
-        "free": blocks.free,
-        "movable": blocks.movable,
-        "in_doubt": blocks.perhaps,
-        "mixed": blocks.mixed,
-        "mixed_by_few": blocks.mixed_by_few,
-        "unmovable": blocks.unmovable,
-        "huge": blocks.huge,
-        "absent": blocks.absent,
-        "pages_in_mixed": held,
-    })
+    let held = PageUse::ALL.map(|of| (of.name().to_owned(), blocks.in_mixed[of as usize].into()));
+    let kinds = BLOCKS.map(|(kind, of)| (kind.to_owned(), of(&blocks).into()));
+    let mut value = Map::from_iter(kinds);
+    value.insert("pages_in_mixed".to_owned(), Map::from_iter(held).into());
+    value.into()
 }

@@ -1,7 +1,6 @@
 //! The picture of a snapshot: a pixel per page, as PNG or as an HTML page that can be zoomed.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -10,62 +9,40 @@ use brickyard_host::zoneinfo::ZoneInfo;
 use brickyard_pictures::pagetypes::{Film, html, png};
 
 use super::figures::{amount, summary};
+use crate::filming::write_file;
 use crate::page_kinds::{PageKinds, plan};
 use brickyard_measure::command::misuse::Misuse;
 
-/// The files to draw.
+/// The files to draw, and the folder for them if both are asked for.
 #[derive(Debug)]
 pub(super) struct Target {
-    png: Option<PathBuf>,
-    html: Option<PathBuf>,
     folder: Option<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Target {
     /// Chooses by the extension of `path`: an image, an HTML page, or a folder for both.
-    pub(super) fn of(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn of(path: &Path) -> Result<Self, Misuse> {
         let end = path.extension().and_then(|end| end.to_str());
-        let none = Self {
-            png: None,
-            html: None,
-            folder: None,
-        };
-        Ok(match end {
-            _ if path.is_dir() => Self::folder(path),
-            Some("png") => Self {
-                png: Some(path.to_owned()),
-                ..none
-            },
-            Some("html") => Self {
-                html: Some(path.to_owned()),
-                ..none
-            },
-            None => Self::folder(path),
+        let (folder, files) = match end.filter(|_| !path.is_dir()) {
+            Some("png" | "html") => (None, vec![path.to_owned()]),
             Some(other) => {
-                let what = format!(
+                return Err(Misuse::new(format!(
                     "--output: cannot draw a .{other} file; give a .png or .html file, or a folder"
-                );
-                return Err(Misuse::new(what).into());
+                )));
             }
-        })
-    }
-
-    fn folder(path: &Path) -> Self {
-        Self {
-            png: Some(path.join("snapshot.png")),
-            html: Some(path.join("snapshot.html")),
-            folder: Some(path.to_owned()),
-        }
+            None => {
+                let both = ["snapshot.png", "snapshot.html"].map(|name| path.join(name));
+                (Some(path.to_owned()), both.into())
+            }
+        };
+        Ok(Self { folder, files })
     }
 
     /// Draws the files, and prints their paths.
     pub(super) fn draw(&self, look: &Look) -> anyhow::Result<()> {
         if look.runs.is_empty() {
-            let why = look
-                .withheld
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>();
+            let why: Vec<_> = look.withheld.iter().map(ToString::to_string).collect();
             return Err(anyhow!("no picture: {}", why.join("; ")));
         }
         let film = film(look)?;
@@ -73,28 +50,18 @@ impl Target {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create {}", folder.display()))?;
         }
-        if let Some(path) = &self.png {
-            write(path, |out| Ok(png::write(&film, 0, out)?))?;
-        }
-        if let Some(path) = &self.html {
-            write(path, |out| {
-                Ok(html::write(&[&film], "brickyard snapshot", out)?)
+        for path in &self.files {
+            write_file(path, |out| {
+                if path.extension().is_some_and(|end| end == "png") {
+                    png::write(&film, 0, out)?;
+                } else {
+                    html::write(&[&film], "brickyard snapshot", out)?;
+                }
+                anyhow::Ok(())
             })?;
         }
         Ok(())
     }
-}
-
-fn write(
-    path: &Path,
-    draw: impl Fn(&mut BufWriter<File>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", path.display());
-    let mut out = BufWriter::new(File::create(path).with_context(failed)?);
-    draw(&mut out).with_context(failed)?;
-    out.flush().with_context(failed)?;
-    eprintln!("wrote {}", path.display());
-    Ok(())
 }
 
 /// Returns a film with a single sample.
@@ -116,16 +83,9 @@ fn film(look: &Look) -> anyhow::Result<Film> {
 
 /// Returns the figures printed beside the picture.
 fn numbers(look: &Look) -> Vec<(&'static str, String)> {
-    let idle = look
-        .zones
-        .iter()
-        .map(|zone| zone.info.idle_in_pagesets())
-        .sum();
-    let free = look
-        .zones
-        .iter()
-        .map(|zone| zone.counts.free_frames() as u64)
-        .sum();
+    let zones = look.zones.iter();
+    let idle = zones.clone().map(|zone| zone.info.idle_in_pagesets()).sum();
+    let free = zones.map(|zone| zone.counts.free_frames() as u64).sum();
     let blocks = look.zones.iter().filter_map(summary);
     let mixed: u64 = blocks.map(|blocks| blocks.mixed).sum();
     vec![

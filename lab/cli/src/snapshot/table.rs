@@ -1,6 +1,6 @@
 //! The figures of a snapshot as a text for people.
 
-use std::io::{self, Write};
+use core::fmt::{self, Write};
 
 use brickyard::Order;
 use brickyard_host::blocks::BlockSummary;
@@ -9,16 +9,18 @@ use brickyard_results::{Column, Columns};
 use brickyard_trace::PageUse;
 
 use super::figures::{amount, block_size, mib, named_zones, summary};
-use super::words::{explanation, request_word, withheld};
+use super::words::{explanation, request_word, thousandths, withheld};
 use super::{View, forecast};
 
 /// The width of a zone's name, and of a column.
 const NAME: usize = 16;
 const COLUMN: usize = 7;
 
-/// Writes everything. `command` is the command that the text suggests to run as root.
-pub(super) fn write(view: &View<'_>, command: &str, out: &mut impl Write) -> io::Result<()> {
+/// Returns everything. `command` is the command that the text suggests to run as root.
+pub(super) fn text(view: &View<'_>, command: &str) -> Result<String, fmt::Error> {
     let (look, order) = (view.look, view.order);
+    let mut text = String::new();
+    let out = &mut text;
     head(look, out)?;
     writeln!(out, "\n{}\n", explanation(view))?;
     forecast::write(view, out)?;
@@ -30,10 +32,10 @@ pub(super) fn write(view: &View<'_>, command: &str, out: &mut impl Write) -> io:
     for line in withheld(look, command) {
         writeln!(out, "{line}")?;
     }
-    Ok(())
+    Ok(text)
 }
 
-fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn head(look: &Look, out: &mut impl Write) -> fmt::Result {
     let kernel = if look.kernel.is_empty() {
         "Linux".into()
     } else {
@@ -51,7 +53,7 @@ fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes three tables with a column for each order.
-fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn by_order(look: &Look, out: &mut impl Write) -> fmt::Result {
     let Some(highest) = look.zones.iter().map(|zone| zone.max_order).max() else {
         return Ok(());
     };
@@ -59,10 +61,7 @@ fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
         zone.counts.by_order[order.index()].to_string()
     })?;
     order_table(look, highest, "unusable", out, |zone, order| {
-        format!(
-            "{:.3}",
-            f64::from(zone.counts.unusable_index(order)) / 1000.0
-        )
+        thousandths(zone.counts.unusable_index(order))
     })?;
     order_table(
         look,
@@ -71,7 +70,7 @@ fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
         out,
         |zone, order| match zone.counts.fragmentation_index(order) {
             -1000 => "-".into(),
-            index => format!("{:.3}", f64::from(index) / 1000.0),
+            index => thousandths(index),
         },
     )?;
     writeln!(
@@ -86,20 +85,15 @@ fn order_table(
     title: &str,
     out: &mut impl Write,
     cell: impl Fn(&ZoneLook, Order) -> String,
-) -> io::Result<()> {
+) -> fmt::Result {
     let orders = || Order::ZERO.up_to(highest);
     let columns = Columns::new([Column::left().wide(NAME + 3), Column::right().wide(COLUMN)]);
     let heads = orders().map(|order| order.get().to_string());
     let heads = [title.to_owned()].into_iter().chain(heads);
     writeln!(out, "{}", columns.line(heads))?;
     for (name, zone) in named_zones(look) {
-        let cells = orders().map(|order| {
-            if order <= zone.max_order {
-                cell(zone, order)
-            } else {
-                String::new()
-            }
-        });
+        let orders = orders().filter(|&order| order <= zone.max_order);
+        let cells = orders.map(|order| cell(zone, order));
         let name = format!("  {name:<NAME$} ");
         writeln!(out, "{}", columns.line([name].into_iter().chain(cells)))?;
     }
@@ -107,7 +101,7 @@ fn order_table(
 }
 
 /// Writes how many blocks of the order are available, now and after compaction and reclaim.
-fn available(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> {
+fn available(look: &Look, order: Order, out: &mut impl Write) -> fmt::Result {
     let size = block_size(order.get(), look.frame_bytes);
     let title = format!("order {order}, {size}");
     line(
@@ -137,7 +131,7 @@ fn available(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> 
 }
 
 /// Writes how many page blocks have which contents.
-fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn page_blocks(look: &Look, out: &mut impl Write) -> fmt::Result {
     let zones: Option<Vec<_>> = named_zones(look)
         .into_iter()
         .map(|(name, zone)| Some((name, summary(zone)?)))
@@ -188,7 +182,7 @@ fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn per_cpu(look: &Look, out: &mut impl Write) -> fmt::Result {
     line(
         out,
         "per-CPU lists",
@@ -209,7 +203,7 @@ fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn uses(look: &Look, out: &mut impl Write) -> fmt::Result {
     line(out, "memory by use", &["MiB"])?;
     for (name, frames) in look.by_use() {
         line(
@@ -222,7 +216,7 @@ fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes a line: its label and its cells.
-fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> io::Result<()> {
+fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> fmt::Result {
     let columns = Columns::new([Column::left().wide(NAME + 7), Column::right().wide(12)]);
     let cells = cells.iter().map(ToString::to_string);
     let texts = [label.to_owned()].into_iter().chain(cells);

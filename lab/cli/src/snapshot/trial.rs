@@ -1,7 +1,5 @@
 //! `brickyard snapshot --try N`: asks for huge pages really, beside what was forecast.
 
-use std::io::{self, Write};
-
 use anyhow::Context;
 use brickyard_host::forecast::Way;
 use brickyard_host::trial::pool::{Pool, PutBack};
@@ -14,14 +12,15 @@ use super::View;
 use super::figures::block_size;
 use super::forecast;
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_run::terminal::tell;
+use brickyard_results::{Format, Listing, cells};
+use brickyard_run::terminal::{print, tell};
 
 /// Asks for so many, prints what came, and gives it back, also after Ctrl-C.
 pub(super) fn run(
     view: &View<'_>,
     count: u64,
     by: Option<&str>,
-    format: &str,
+    format: Format,
 ) -> anyhow::Result<()> {
     let bytes = u64::from(view.look.frame_bytes) << view.order.get();
     let most = available().unwrap_or(usize::MAX) as u64 / 10 * 9 / bytes;
@@ -43,64 +42,51 @@ pub(super) fn run(
     if outcome.stopped {
         tell(format!("interrupted before all {count} were asked for"));
     }
-    let mut out = io::stdout().lock();
     let forecast = view.forecasts.as_ref();
     let forecast = forecast.map(|all| all.of(Way::Asking));
-    let limit = |number: u64| number.min(count);
+    let forecast = forecast.map(|of| [of.likely, of.low, of.high].map(|number| number.min(count)));
+    let Outcome { asked, came, .. } = outcome;
     let seconds = outcome.took.as_secs_f64();
-    if format == "json" {
-        let document = json!({
-            "by": by,
-            "order": view.order.get(),
-            "asked": outcome.asked,
-            "came": outcome.came,
-            "interrupted": outcome.stopped,
-            "seconds": seconds,
-            "forecast": forecast::document(view),
-        });
-        writeln!(out, "{document:#}")?;
-    } else if format == "csv" {
-        writeln!(
-            out,
-            "by,order,asked,came,seconds,likely,at_least,at_most,interrupted"
-        )?;
-        let numbers = forecast.map(|of| [of.likely, of.low, of.high].map(limit));
-        let numbers =
-            numbers.map_or_else(|| ",,".into(), |n| format!("{},{},{}", n[0], n[1], n[2]));
-        let order = view.order;
-        let Outcome {
-            asked,
-            came,
-            stopped,
-            ..
-        } = outcome;
-        writeln!(
-            out,
-            "{by},{order},{asked},{came},{seconds:.3},{numbers},{stopped}"
-        )?;
-    } else {
-        let size = block_size(view.order.get(), view.look.frame_bytes);
-        let by = if by == "pool" {
-            "nr_hugepages"
-        } else {
-            "memory of its own"
-        };
-        writeln!(
-            out,
-            "{} of {count} huge pages of {size} came by {by}, in {seconds:.2} s; all are given back.",
-            outcome.came
-        )?;
-        if let Some(of) = forecast {
-            writeln!(
-                out,
-                "The forecast for nr_hugepages was {} ({} to {}).",
-                limit(of.likely),
-                limit(of.low),
-                limit(of.high)
-            )?;
+    print(&match format {
+        Format::Json => {
+            let document = json!({
+                "by": by,
+                "order": view.order.get(),
+                "asked": asked,
+                "came": came,
+                "interrupted": outcome.stopped,
+                "seconds": seconds,
+                "forecast": forecast::document(view),
+            });
+            format!("{document:#}\n")
         }
-    }
-    out.flush()?;
+        Format::Csv => {
+            let columns = "by order asked came seconds likely at_least at_most interrupted";
+            let mut listing = Listing::new(columns);
+            let [likely, low, high] = forecast.map_or([None; 3], |of| of.map(Some));
+            let (order, seconds) = (view.order.get(), format!("{seconds:.3}"));
+            let stopped = outcome.stopped;
+            listing.push(cells![
+                by, order, asked, came, seconds, likely, low, high, stopped
+            ]);
+            listing.csv()
+        }
+        Format::Table => {
+            let size = block_size(view.order.get(), view.look.frame_bytes);
+            let by = if by == "pool" {
+                "nr_hugepages"
+            } else {
+                "memory of its own"
+            };
+            let forecast = forecast.map(|[likely, low, high]| {
+                format!("The forecast for nr_hugepages was {likely} ({low} to {high}).\n")
+            });
+            format!(
+                "{came} of {count} huge pages of {size} came by {by}, in {seconds:.2} s; all are given back.\n{}",
+                forecast.unwrap_or_default()
+            )
+        }
+    })?;
     Ok(put_back?)
 }
 

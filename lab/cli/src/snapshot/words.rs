@@ -117,8 +117,8 @@ fn page_cache(look: &Look) -> Option<u64> {
 }
 
 /// `0.066`, `-1.000`, `-0.062`.
-pub(crate) fn thousandths(value: i32) -> String {
-    format!("{:.3}", f64::from(value) / 1000.0)
+pub(crate) fn thousandths(value: impl Into<f64>) -> String {
+    format!("{:.3}", value.into() / 1000.0)
 }
 
 /// Returns lines on what could not be read, and the command that can read it.

@@ -14,7 +14,7 @@ use super::app::{App, Fallbacks, Point};
 use super::draw::{bold, faint, selected};
 use super::heat::{self, Paint};
 use crate::snapshot::figures::{amount, block_size, named_zones, summary};
-use crate::snapshot::words::request_word;
+use crate::snapshot::words::{request_word, thousandths};
 
 /// Draws the table of zones, scrolled so that the selected one is visible.
 pub(super) fn zones(app: &App, area: Rect, screen: &mut Buffer) {
@@ -87,10 +87,7 @@ fn zone_cells(
         amount(zone.counts.free_frames() as u64, look.frame_bytes),
         zone.counts.suitable(order).to_string(),
         outlook.map_or_else(unknown, |outlook| outlook.drained.to_string()),
-        format!(
-            "{:.3}",
-            f64::from(zone.counts.unusable_index(order)) / 1000.0
-        ),
+        thousandths(zone.counts.unusable_index(order)),
         request_word(zone, order).into(),
         amount(zone.info.idle_in_pagesets(), look.frame_bytes),
         mixed.unwrap_or_else(unknown),
@@ -234,8 +231,8 @@ pub(super) fn side(app: &App, area: Rect, screen: &mut Buffer) {
         row(area, 1, 2),
         screen,
     );
-    let unusable = f64::from(last.unusable as u32) / 1000.0;
-    put(screen, area, 3, &format!("unusable: {unusable:.3}"), bold());
+    let unusable = thousandths(last.unusable as u32);
+    put(screen, area, 3, &format!("unusable: {unusable}"), bold());
     curve(
         &recent(|point| point.unusable),
         Some(1000),

@@ -85,7 +85,7 @@ pub(crate) fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         true => Configuration::ALL.to_vec(),
         false => settings.list("config")?,
     };
-    let reclaims = settings.named("reclaim", &Reclaim::ALL, Reclaim::name)?;
+    let reclaims = settings.list::<Reclaim>("reclaim")?;
     let filmed = match settings.text("pictures") {
         "no" => Filmed::No,
         "yes" => Filmed::Yes,

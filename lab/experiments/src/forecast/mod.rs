@@ -69,7 +69,7 @@ struct Trial {
 }
 
 fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
-    let states = settings.named("state", &State::ALL, State::name)?;
+    let states = settings.list::<State>("state")?;
     let ways = settings.named("way", &WAYS, |way| way.0)?;
     let memory = memory(settings)?;
     let mut cells = Vec::new();

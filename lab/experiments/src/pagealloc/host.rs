@@ -13,7 +13,6 @@ use brickyard_bench::instructions::{Instructions, LARGEST_BATCH};
 use brickyard_bench::machine::{FRAME_BYTES, Level, Lock};
 use brickyard_bench::rounds::{Pace, Rounds};
 use brickyard_bench::schedule::{Orders, Schedule, Workload, goals, sensible};
-use brickyard_measure::choice::by_name;
 use brickyard_results::{Results, bytes_text};
 use brickyard_run::terminal::tell;
 
@@ -134,7 +133,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let levels: Vec<Level> = match (settings.is_auto("level"), is_counted) {
         (true, true) => vec![Level::Zone, Level::Node],
         (true, false) => vec![Level::Node],
-        (false, _) => settings.list_by("level", by_name)?,
+        (false, _) => settings.list("level")?,
     };
     if levels.contains(&Level::Zone) && conditions.lock != Lock::Ticket {
         let why = "zone works only with lock=ticket; leave one of the two out";
@@ -227,13 +226,12 @@ fn contestants(settings: &Settings<'_>) -> Result<Vec<Contestant>, Refusal> {
 
 fn conditions(settings: &Settings<'_>) -> Result<Conditions, Refusal> {
     let frames = settings.bytes("memory")? / FRAME_BYTES;
-    let named = |name: &'static str| move |why| wrong(name, why);
     Ok(Conditions {
         frames,
-        mobility: by_name(settings.text("mobility")).map_err(named("mobility"))?,
-        lock: by_name(settings.text("lock")).map_err(named("lock"))?,
-        bulk: by_name(settings.text("bulk")).map_err(named("bulk"))?,
-        masking: by_name(settings.text("masking")).map_err(named("masking"))?,
+        mobility: settings.mobility()?,
+        lock: settings.one("lock")?,
+        bulk: settings.one("bulk")?,
+        masking: settings.one("masking")?,
     })
 }
 
@@ -252,12 +250,12 @@ fn workloads(
                 _ => Err("give percentages of 0 to 99"),
             })?;
             let schedule = Schedule {
-                slots: settings.list_by("slots", by_name)?,
+                slots: settings.list("slots")?,
                 fill,
                 level: levels.to_vec(),
                 threads: settings.threads("threads", || vec![1, 2])?,
-                api: settings.list_by("api", by_name)?,
-                freed: settings.list_by("free", by_name)?,
+                api: settings.list("api")?,
+                freed: settings.list("free")?,
                 orders: orders.0,
                 least_batch: 1,
                 most_batch: settings.count("max-batch")?,
@@ -311,7 +309,7 @@ fn counted(
     has_room_for(most_batch.min(LARGEST_BATCH), conditions)?;
     let instructions = Instructions {
         levels,
-        slots: settings.list_by("slots", by_name)?,
+        slots: settings.list("slots")?,
         most_batch,
         conditions,
     };

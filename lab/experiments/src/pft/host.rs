@@ -6,7 +6,6 @@ use crate::raw::Raw;
 
 use brickyard_bench::faults::Faults;
 use brickyard_bench::pft::{Column, once, turn};
-use brickyard_measure::choice::by_name;
 use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 use brickyard_results::{bytes_text, counted};
 use brickyard_run::memory::available;
@@ -74,7 +73,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let threads = settings.threads("threads", || (1..=cores()).collect())?;
     let memory = memory(settings, threads.iter().max().copied().unwrap_or(1))?;
     let passes = settings.count("passes")?;
-    let masking = by_name(settings.text("masking")).map_err(|why| wrong("masking", why))?;
+    let masking = settings.one("masking")?;
     let suffix = settings.suffix(&["masking"]);
     let pages = (memory / FRAME_BYTES) as f64 * (passes + 1) as f64;
     let timed = TimedExperiment {

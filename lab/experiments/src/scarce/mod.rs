@@ -6,7 +6,6 @@ use core::time::Duration;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::{Asking, QUESTIONS};
 use brickyard_designs::classics::Configuration;
-use brickyard_measure::choice::by_name;
 use brickyard_results::{Metric, bytes_text};
 use brickyard_run::memory::available;
 
@@ -71,8 +70,8 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     }
     let most = memories.iter().max().copied().unwrap_or(0);
     has_room_for(most, available().unwrap_or(usize::MAX))?;
-    let levels: Vec<Level> = settings.list_by("level", by_name)?;
-    let mobility = by_name(settings.text("mobility")).map_err(|why| wrong("mobility", why))?;
+    let levels: Vec<Level> = settings.list("level")?;
+    let mobility = settings.mobility()?;
     let least = Duration::from_micros(settings.count("sample-us")? as u64);
     let suffix = settings.suffix(&["mobility"]);
     let machines = memories.len() * levels.len() * configs.len();

@@ -99,10 +99,10 @@ named! {
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let machine = settings.profile()?;
-    let loads = settings.named("load", &Load::ALL, Load::name)?;
+    let loads = settings.list::<Load>("load")?;
     let designs = settings.named("config", &Design::ALL, Design::name)?;
     let cpus = settings.cpus("cpus")?;
-    let files = settings.named("files", &Files::ALL, Files::name)?;
+    let files = settings.list::<Files>("files")?;
     let instructions = settings.counts("instructions")?;
     let nodes = settings.counts("nodes")?;
     if loads.contains(&Load::Remote) && cpus.contains(&1) {

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use brickyard_trace::named;
+use brickyard_run::named;
 
 use crate::trial::TrialError;
 use crate::trial::memory::{MOST_BUFFERS, Mapping};

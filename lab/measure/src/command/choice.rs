@@ -1,28 +1,21 @@
-//! Options whose values are a [`Choice`]: their names, and the description that `--help` prints.
+//! Options whose values have names, and the description of each that `--help` prints.
 
-use crate::choice::Choice;
+use brickyard_run::named::{Names, by_name};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Returns a parser for these values by name.
-pub fn choice<T: Choice>(
-    all: &'static [(T, &'static str, &'static str)],
+pub fn choice<T: Copy + Send + Sync + 'static>(
+    all: &'static Names<T>,
 ) -> impl TypedValueParser<Value = T> {
     let values = all.iter().map(|&(_, name, what)| {
         let what = what.trim().trim_end_matches('.');
         let value = PossibleValue::new(name);
-        if what.is_empty() {
-            value
-        } else {
-            value.help(what)
+        match what.is_empty() {
+            true => value,
+            false => value.help(what),
         }
     });
-    PossibleValuesParser::new(values).try_map(|given| {
-        let mut all = all.iter();
-        let found = all.find(|(_, name, _)| *name == given);
-        found
-            .map(|&(value, ..)| value)
-            .ok_or("no value has this name")
-    })
+    PossibleValuesParser::new(values).try_map(|given| by_name(all, &given))
 }
 
 /// Returns the values that the user named, or all of them if none was named.

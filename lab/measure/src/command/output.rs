@@ -1,19 +1,26 @@
 //! How every subcommand prints its results: as a table, CSV or JSON, to standard output or a file.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_results::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
+use brickyard_results::{Against, Deviation, Format, Results, TableOptions, noise_warning};
+use brickyard_run::terminal::print;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// Returns the parser of a format.
+pub fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse())
+}
 
 /// The options of subcommands that print results.
 #[derive(Debug, Args)]
 pub struct SheetOutput {
     /// The format of the results.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    pub format: String,
+    #[arg(long, default_value = "table", value_parser = format())]
+    pub format: Format,
     /// Write the results here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -30,29 +37,20 @@ impl SheetOutput {
         self.output.as_deref()
     }
 
-    /// Runs `write` on the output file, or on standard output. If the file cannot be written, the
-    /// results are printed instead, so that nothing measured is lost, and the error is returned.
-    pub fn put(
-        &self,
-        write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
-    ) -> anyhow::Result<Option<anyhow::Error>> {
-        let to_file = |path: &Path| {
-            let mut out = BufWriter::new(File::create(path)?);
-            write(&mut out)?;
-            out.flush()
+    /// Writes a text to the output file, or to standard output. If the file cannot be written, the
+    /// text is printed instead, so that nothing measured is lost.
+    pub fn put(&self, text: &str) -> anyhow::Result<()> {
+        let Some(path) = &self.output else {
+            return Ok(print(text)?);
         };
-        let written = self.output.as_deref().map(|path| {
-            to_file(path).with_context(|| {
-                let path = path.display();
-                format!("cannot write {path}; the results are printed instead")
-            })
-        });
-        if !matches!(written, Some(Ok(()))) {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write(&mut out)?;
-            out.flush()?;
+        let written = fs::write(path, text);
+        if written.is_err() {
+            print(text)?;
         }
-        Ok(written.and_then(Result::err))
+        written.with_context(|| {
+            let path = path.display();
+            format!("cannot write {path}; the results are printed instead")
+        })
     }
 }
 
@@ -86,66 +84,35 @@ impl Output {
         self.to.check()
     }
 
-    /// Does what [`Output::emit`] does, with `more` below a table. Other formats do not have it.
-    pub fn emit_with(
-        &self,
-        results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-        more: &str,
-    ) -> anyhow::Result<()> {
-        self.emit_against(Against::First, results, label, more)
-    }
-
-    /// Prints `results`, each column compared with the first. `label` makes a line's label from its
-    /// workload and metric. If the file cannot be written, the results are printed instead, so that
-    /// nothing measured is lost.
+    /// Prints `results`, each column compared with the first or with the one before it. `label`
+    /// makes a line's label from its workload and metric. Below a table, and no other format, comes
+    /// `more`. If the file cannot be written, the results are printed instead, so that nothing
+    /// measured is lost.
     pub fn emit(
         &self,
         results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-    ) -> anyhow::Result<()> {
-        self.emit_with(results, label, "")
-    }
-
-    /// Does the same, each column compared with the one before it.
-    pub fn emit_steps(
-        &self,
-        results: &Results,
-        label: &dyn Fn(&str, &str) -> String,
-    ) -> anyhow::Result<()> {
-        self.emit_against(Against::Before, results, label, "")
-    }
-
-    fn emit_against(
-        &self,
         against: Against,
-        results: &Results,
         label: &dyn Fn(&str, &str) -> String,
         more: &str,
     ) -> anyhow::Result<()> {
-        let format: Format = self.to.format.parse()?;
+        let single = results.rows().iter().all(|row| row.samples().len() == 1);
         let options = TableOptions {
             against,
-            deviation: if self.no_deviation
-                || results.rows().iter().all(|row| row.samples().len() == 1)
-            {
-                Deviation::Hidden
-            } else {
-                Deviation::Shown
+            deviation: match self.no_deviation || single {
+                true => Deviation::Hidden,
+                false => Deviation::Shown,
             },
             label,
             ..TableOptions::default()
         };
-        let failed = self.to.put(&|out| {
-            write(results, format, &options, &mut *out)?;
-            match format {
-                Format::Table => out.write_all(more.as_bytes()),
-                _ => Ok(()),
-            }
-        })?;
+        let mut text = results.text(self.to.format, &options);
+        if self.to.format == Format::Table {
+            text += more;
+        }
+        let written = self.to.put(&text);
         if let Some(warning) = noise_warning(results) {
             eprintln!("{warning}");
         }
-        failed.map_or(Ok(()), Err)
+        written
     }
 }

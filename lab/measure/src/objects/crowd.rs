@@ -8,21 +8,22 @@
 use core::time::Duration;
 use std::sync::{Barrier, Mutex, PoisonError};
 
-use crate::choice::choices;
 use crate::clock::Span;
+use brickyard_run::named;
 use brickyard_run::side_by_side::cores;
 use brickyard_run::together;
 
 /// How often a sample is repeated.
 const REPEATS: u32 = 5;
 
-choices! {
+named! {
     /// The clock of a measurement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Clock {
         /// Wall time: everything that delays a thread counts, other programs too.
-        Wall = "wall",
+        Wall => "wall",
         /// CPU time: other programs do not count, nor does sleeping while waiting for a lock.
-        Cpu = "cpu",
+        Cpu => "cpu",
     }
 }
 

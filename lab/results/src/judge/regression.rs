@@ -9,7 +9,7 @@
 //! their rounds. So timed rows have their own threshold, which bounds the ratio of the greater mean
 //! to the smaller, for times and rates alike.
 
-use core::fmt;
+use brickyard_run::named;
 
 use super::Test;
 use super::pair::Pair;
@@ -46,46 +46,21 @@ pub enum Timed {
     Runs,
 }
 
-/// The verdict on a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// A significant gain greater than the threshold.
-    Better,
-    /// A significant loss greater than the threshold.
-    Worse,
-    /// A significant difference without a percentage: from 0, or where neither direction is better.
-    Changed,
-    /// A loss greater than the threshold is ruled out.
-    Same,
-    /// It is not ruled out: the samples scatter too much, or are too few.
-    Unclear,
-}
-
-impl Verdict {
-    /// All verdicts, the most important first.
-    pub const ALL: [Self; 5] = [
-        Self::Worse,
-        Self::Better,
-        Self::Changed,
-        Self::Same,
-        Self::Unclear,
-    ];
-
-    /// The verdict's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Changed => "changed",
-            Self::Same => "same",
-            Self::Unclear => "unclear",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// The verdict on a pair.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Verdict {
+        /// A significant loss greater than the threshold.
+        Worse => "worse",
+        /// A significant gain greater than the threshold.
+        Better => "better",
+        /// A significant difference without a percentage: from 0, or where neither direction is
+        /// better.
+        Changed => "changed",
+        /// A loss greater than the threshold is ruled out.
+        Same => "same",
+        /// It is not ruled out: the samples scatter too much, or are too few.
+        Unclear => "unclear",
     }
 }
 

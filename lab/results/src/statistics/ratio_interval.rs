@@ -8,6 +8,8 @@
 //! interval of the ratio of the geometric means, which for samples that scatter by some percent is
 //! close to the ratio of the means.
 
+use brickyard_run::named;
+
 use super::{Interval, Summary, bootstrap_paired_ratio, bootstrap_ratio, difference95};
 
 /// The fewest samples per side for which the bootstrap is used.
@@ -25,13 +27,15 @@ pub enum Runs {
     Independent,
 }
 
-/// The method by which an interval was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntervalMethod {
-    /// Student's t interval of logarithms.
-    LogRatios,
-    /// The BCa bootstrap.
-    Bootstrap,
+named! {
+    /// The method by which an interval was computed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum IntervalMethod {
+        /// Student's t interval of logarithms.
+        LogRatios => "t of log ratios",
+        /// The BCa bootstrap.
+        Bootstrap => "bootstrap",
+    }
 }
 
 impl IntervalMethod {
@@ -41,14 +45,6 @@ impl IntervalMethod {
             Self::LogRatios
         } else {
             Self::Bootstrap
-        }
-    }
-
-    /// The method's name, as reports print it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LogRatios => "t of log ratios",
-            Self::Bootstrap => "bootstrap",
         }
     }
 }

@@ -16,8 +16,8 @@ use brickyard_designs::classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_designs::classics::store::grouping::HighAtomic;
 use brickyard_designs::classics::{Configuration, MachinePlan};
 use brickyard_machine::{Profile, Setup, Stops, Timing as Clock, Watch};
-use brickyard_run::Dice;
-use brickyard_workload::named;
+use brickyard_run::named::{Names, name_of};
+use brickyard_run::{Dice, named};
 
 use super::starve::{CPUS_MOST, TASKS_MOST};
 use crate::build::{Blueprint, Slots};
@@ -126,19 +126,12 @@ named! {
     }
 }
 
-/// The kinds of slots, with their names as values of the command's option.
-pub const SLOTS: [(Slots, &str); 2] = [(Slots::Exclusive, "exclusive"), (Slots::Shared, "shared")];
 /// How long the lock is held in a bulk operation, with its names as values of the command's option.
-pub const POLICIES: [(BulkPolicy, &str); 3] = [
-    (BulkPolicy::Hold, "hold"),
-    (BulkPolicy::ReleaseEachPage, "release"),
-    (BulkPolicy::YieldWhenContended, "yield"),
+pub const POLICIES: &Names<BulkPolicy> = &[
+    (BulkPolicy::Hold, "hold", ""),
+    (BulkPolicy::ReleaseEachPage, "release", ""),
+    (BulkPolicy::YieldWhenContended, "yield", ""),
 ];
-
-fn name_of<T: PartialEq>(all: &[(T, &'static str)], one: &T) -> &'static str {
-    let found = all.iter().find(|(value, _)| value == one);
-    found.map_or("?", |(_, name)| name)
-}
 
 /// A case: what is run, see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,7 +214,7 @@ impl Case {
             seed,
             mode,
             configuration,
-            slots: SLOTS[dice.below(2) as usize].0,
+            slots: Slots::ALL[dice.below(2) as usize],
             policy: POLICIES[dice.below(3) as usize].0,
             sizes,
             memory,
@@ -399,8 +392,8 @@ impl Case {
         [
             ("mode", named(self.mode.name())),
             ("config", named(self.configuration.name())),
-            ("slots", named(name_of(&SLOTS, &self.slots))),
-            ("policy", named(name_of(&POLICIES, &self.policy))),
+            ("slots", named(self.slots.name())),
+            ("policy", named(name_of(POLICIES, &self.policy))),
             ("sizes", named(self.sizes.name())),
             ("memory", named(self.memory.name())),
             ("pressure", named(self.pressure.name())),

@@ -3,7 +3,7 @@
 use core::array;
 use core::cell::Cell;
 
-use brickyard_workload::named;
+use brickyard_run::named;
 
 macro_rules! events {
     ($($variant:ident => $name:literal),+ $(,)?) => {

@@ -41,7 +41,7 @@ mod world;
 
 pub use brickyard_designs::classics::Configuration;
 pub use brickyard_designs::classics::bulk::BulkPolicy;
-pub use case::{Case, FreeMemory, Interrupts, Marks, Mode, POLICIES, Pressure, SLOTS, Sizes};
+pub use case::{Case, FreeMemory, Interrupts, Marks, Mode, POLICIES, Pressure, Sizes};
 pub use covered::{Covered, Event};
 pub use library::{Library, WithLock};
 pub use log::{About, Log, Who};

@@ -1,10 +1,8 @@
 //! What is compared: a lock, and how long it is held for a bulk operation. These are the columns of
 //! the tables of 2007 and 2008, on simulated machines and on real ones.
 
-use core::fmt;
-
 use brickyard_designs::classics::bulk::BulkPolicy;
-use brickyard_workload::named;
+use brickyard_run::named;
 
 use crate::lock::LockKind;
 
@@ -43,12 +41,5 @@ impl Column {
             Self::Release => BulkPolicy::ReleaseEachPage,
             Self::TicketYield | Self::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
         }
-    }
-}
-
-/// Prints its name.
-impl fmt::Display for Column {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }

@@ -9,10 +9,10 @@ use core::ptr::NonNull;
 use brickyard_designs::slab_slub::{Slab2008, Slub2008};
 use brickyard_designs::slqb::Slqb2008;
 use brickyard_machine::{Machine, current};
+use brickyard_run::named;
 use brickyard_slab::{
     CacheSpec, Everywhere, Pinned, RawCache, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
-use brickyard_workload::named;
 
 use super::Purpose;
 use super::pages::{Pages, fill, has};

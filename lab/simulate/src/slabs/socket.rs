@@ -19,8 +19,8 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use brickyard_machine::{Affinity, Failure, Traffic, current};
+use brickyard_run::named;
 use brickyard_slab::Slabs;
-use brickyard_workload::named;
 
 use super::design::{Objects, Room, SOCKET, Simulates, SlabJob, Taken, machine};
 use super::{SlabFailed, SlabSetting};

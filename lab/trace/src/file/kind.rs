@@ -2,7 +2,9 @@
 
 use brickyard::MigrateType;
 
-use crate::{PageUse, Step, named};
+use brickyard_run::named;
+
+use crate::{PageUse, Step};
 
 named! {
     /// What a row holds: an event of one kind, or a run of page states.

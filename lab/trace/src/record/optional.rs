@@ -6,7 +6,9 @@ use brickyard::Order;
 use super::decode::TypeNumbers;
 use super::format::{Field, Format};
 use super::row::Body;
-use crate::{Step, What, named};
+use brickyard_run::named;
+
+use crate::{Step, What};
 
 named! {
     /// A group of events.
@@ -74,13 +76,12 @@ fn all() -> impl Iterator<Item = OptionalEvent> {
         let mut next = || words.next();
         Some(OptionalEvent {
             event: next()?,
-            group: next()
-                .and_then(|name| Group::ALL.into_iter().find(|group| group.name() == name))?,
+            group: next().and_then(|name| name.parse().ok())?,
             becomes: match next()? {
                 "taken" => Becomes::Taken,
                 "drained" => Becomes::Drained,
                 "batched" => Becomes::Batched,
-                step => Becomes::Step(Step::ALL.into_iter().find(|one| one.name() == step)?),
+                step => Becomes::Step(step.parse().ok()?),
             },
             frame: next()?,
             order: next()?,

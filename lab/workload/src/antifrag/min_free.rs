@@ -8,7 +8,7 @@
 
 use brickyard::{Context, Frame, Mobility, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_trace::named;
+use brickyard_run::named;
 
 use super::programs::{all_begun, warmed_up};
 use super::stage::Stage;

@@ -9,7 +9,7 @@
 use brickyard::node::{Lumpy, SlowPath};
 use brickyard::watermark;
 use brickyard::{Order, ZoneKind};
-use brickyard_trace::named;
+use brickyard_run::named;
 
 /// A machine of one of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,7 +31,8 @@ use brickyard_designs::classics::store::buddy::Buddy;
 use brickyard_designs::classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_designs::classics::store::grouping::{BlockRecord, PageBlocks};
 use brickyard_host::zoneinfo;
-use brickyard_trace::{Event, Events, Step, Trace, What, named};
+use brickyard_run::named;
+use brickyard_trace::{Event, Events, Step, Trace, What};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::pages::PageId;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::latency::Latency as Measurement;
 use anyhow::bail;
-use brickyard_results::{Format, Results, TableOptions, write};
+use brickyard_results::{Format, Results, TableOptions};
 use brickyard_run::side_by_side::cores;
 use brickyard_run::{bar, interrupt};
 use clap::Args;
@@ -92,14 +92,13 @@ impl Latency {
         if results.rows().is_empty() {
             bail!("none of the libraries has a row, see above");
         }
-        let format: Format = self.output.format.parse()?;
-        let unwritten = self.output.put(&|out| match format {
-            Format::Table => table::write(results, out),
-            _ => write(results, format, &TableOptions::default(), out),
-        })?;
-        if let Some(error) = unwritten {
-            return Err(error);
+        let mut text = String::new();
+        match self.output.format {
+            Format::Table => table::write(results, &mut text)?,
+            format => text += &results.text(format, &TableOptions::default()),
         }
+        let written = self.output.put(&text);
+        written?;
         if failed > 0 {
             bail!("{failed} of the processes failed, see above; their rows are not whole");
         }

@@ -1,7 +1,7 @@
 //! The table of `latency`: for each number of threads a part with the times, in which each
 //! thing that is timed has a line for each library, and a part about the processes.
 
-use std::io::{self, Write};
+use core::fmt::{self, Write};
 
 use crate::latency::{OPERATIONS, split_workload};
 use brickyard_results::{Better, Column, Columns, Results, Row, Summary, fixed};
@@ -10,7 +10,7 @@ use brickyard_results::{Better, Column, Columns, Results, Row, Summary, fixed};
 const LARGEST: [&str; 2] = ["max", "max-undisturbed"];
 
 /// Writes the table.
-pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(results: &Results, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "{}", results.experiment())?;
     for line in results.about() {
         writeln!(out, "{line}")?;
@@ -158,9 +158,8 @@ mod tests {
             let row = Row::new(config, workload, metric, samples.to_vec()).unwrap();
             results.push(row).unwrap();
         }
-        let mut text = Vec::new();
+        let mut text = String::new();
         write(&results, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
         let expected = "\
 latency
 ours: libours.so
@@ -184,8 +183,8 @@ malloc
         assert!(text.starts_with(expected), "{text}");
         assert!(!text.contains("Interrupted"));
         results.mark_interrupted();
-        let mut text = Vec::new();
+        let mut text = String::new();
         write(&results, &mut text).unwrap();
-        assert!(String::from_utf8(text).unwrap().contains("Interrupted"));
+        assert!(text.contains("Interrupted"));
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::programs::Programs as Measurement;
 use crate::programs::task::{self, Task};
 use anyhow::bail;
-use brickyard_results::{Format, Results, TableOptions, noise_warning, write};
+use brickyard_results::{Format, Results, TableOptions, noise_warning};
 use brickyard_run::side_by_side::cores;
 use brickyard_run::{bar, interrupt};
 use clap::Args;
@@ -116,17 +116,16 @@ impl Programs {
         if results.rows().is_empty() {
             bail!("none of the libraries has a row, see above");
         }
-        let format: Format = self.output.format.parse()?;
-        let unwritten = self.output.put(&|out| match format {
-            Format::Table => table::write(results, out),
-            _ => write(results, format, &TableOptions::default(), out),
-        })?;
+        let mut text = String::new();
+        match self.output.format {
+            Format::Table => table::write(results, &mut text)?,
+            format => text += &results.text(format, &TableOptions::default()),
+        }
+        let written = self.output.put(&text);
         if let Some(warning) = noise_warning(results) {
             eprintln!("{warning}");
         }
-        if let Some(error) = unwritten {
-            return Err(error);
-        }
+        written?;
         if failed > 0 {
             bail!("{failed} of the runs failed, see above; their rows are missing");
         }

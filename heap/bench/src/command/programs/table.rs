@@ -2,7 +2,7 @@
 //! for each library. A cell has the median, its interval, and the ratio to the best of the line. At
 //! the end of a part is the geometric mean of the ratios (`means.rs`).
 
-use std::io::{self, Write};
+use core::fmt::{self, Write};
 
 use brickyard_results::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
 
@@ -23,7 +23,7 @@ struct TableCell<'r> {
 }
 
 /// Writes the table.
-pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(results: &Results, out: &mut dyn Write) -> fmt::Result {
     let configs = results.configs();
     writeln!(out, "{}", results.experiment())?;
     for line in results.about() {
@@ -107,7 +107,7 @@ impl Runs {
     }
 }
 
-fn legend(results: &Results, runs: &Runs, out: &mut dyn Write) -> io::Result<()> {
+fn legend(results: &Results, runs: &Runs, out: &mut dyn Write) -> fmt::Result {
     let (least, most) = (runs.least, runs.most);
     let figures = match most {
         0 | 1 => "One run".to_owned(),
@@ -226,7 +226,8 @@ fn aligned(labels: &[String], configs: &[&str], lines: &[Vec<[String; 3]>]) -> V
             Column::right().after(1),
             Column::right().after(1),
         ];
-        let cells = Columns::new(parts).lines(&cells);
+        let parts = Columns::new(parts).fitting(&cells);
+        let cells = cells.into_iter().map(|cell| parts.line(cell));
         let texts = core::iter::once((*config).to_owned()).chain(cells);
         for (line, text) in table.iter_mut().zip(texts) {
             line.push(text);
@@ -268,9 +269,8 @@ mod tests {
 
     #[test]
     fn the_table_has_medians_intervals_ratios_and_means() {
-        let mut text = Vec::new();
+        let mut text = String::new();
         write(&results(), &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
         let expected = "\
 programs
 ours: libours.so
@@ -307,9 +307,8 @@ fastest run of each cell instead of its median. What else runs on a machine only
         let more = vec![1.0; 9];
         let row = Row::new("ours", "larson", Metric::lower("time", "s"), more);
         results.push(row.unwrap()).unwrap();
-        let mut text = Vec::new();
+        let mut text = String::new();
         write(&results, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
         assert!(text.contains("3.50 [1.00 6.00] x1.00"), "{text}");
         assert!(
             text.contains("6 to 9 runs; in brackets the interval that holds it with 95 %"),

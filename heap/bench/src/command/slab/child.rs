@@ -13,7 +13,6 @@ use crate::slab::preload;
 use crate::slab::turn::{HeapPeer, HeapTurn};
 use crate::slab::work::{SlabWork, Workload};
 use anyhow::Context;
-use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
 use clap::Args;
 
@@ -29,7 +28,7 @@ pub(crate) struct SlabTurn {
     /// A library that must be loaded.
     #[arg(long)]
     library: Option<PathBuf>,
-    #[arg(long, value_parser = choice(Workload::ALL))]
+    #[arg(long, value_parser = choice(Workload::NAMES))]
     workload: Workload,
     /// How many threads do the same work.
     #[arg(long)]
@@ -47,7 +46,7 @@ pub(crate) struct SlabTurn {
     #[arg(long)]
     sample_us: u64,
     /// The clock of workloads whose threads do not wait for each other.
-    #[arg(long, value_parser = choice(Clock::ALL))]
+    #[arg(long, value_parser = choice(Clock::NAMES))]
     clock: Clock,
 }
 

@@ -10,10 +10,9 @@ use crate::slab::turn::HeapPeer;
 use crate::slab::work::{SlabWork, Workload};
 use crate::slab::{Slab as Measurement, instructions};
 use anyhow::bail;
-use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
-use brickyard_results::{Results, bytes_text, plain_label};
+use brickyard_results::{Against, Results, bytes_text, plain_label};
 use brickyard_run::{bar, interrupt};
 use clap::Args;
 
@@ -81,7 +80,7 @@ pub(crate) struct Slab {
     #[arg(long, default_value_t = 20_000, value_name = "US")]
     sample_us: u64,
     /// The clock of `socket`, `local` and `swap`: `cpu` is for a machine that has other work too.
-    #[arg(long, value_parser = choice(Clock::ALL), default_value = "wall")]
+    #[arg(long, value_parser = choice(Clock::NAMES), default_value = "wall")]
     clock: Clock,
     /// Only count the instructions of an allocation and of a free that hit, at 64 and at 1216
     /// bytes, under valgrind.
@@ -119,7 +118,7 @@ impl Slab {
         let progress = bar::Steps::default();
         if self.instructions {
             return match instructions::count(&contestants, &progress)? {
-                Some(results) => self.output.emit(&results, &plain_label),
+                Some(results) => self.output.emit(&results, Against::First, &plain_label, ""),
                 None => Ok(()),
             };
         }
@@ -137,7 +136,8 @@ impl Slab {
         if results.rows().is_empty() {
             bail!("none of the contestants has a row in any of these workloads");
         }
-        self.output.emit(results, &plain_label)?;
+        self.output
+            .emit(results, Against::First, &plain_label, "")?;
         if failed > 0 {
             bail!("{failed} of the rows are missing, see above");
         }
