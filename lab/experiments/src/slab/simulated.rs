@@ -5,13 +5,13 @@
 
 use brickyard_machine::Profile;
 use brickyard_results::Metric;
+use brickyard_run::named;
 use brickyard_simulate::slabs::memory::{self, CPUS_PER_NODE};
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, SocketBench};
 use brickyard_simulate::slabs::{
     Design, INSTRUCTIONS, OTHER_INSTRUCTIONS, Purpose, SlabFailed, SlabSetting,
 };
-use brickyard_workload::named;
 
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::RowTemplate;
