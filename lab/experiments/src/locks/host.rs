@@ -113,7 +113,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
 /// # Errors
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
-    let columns = settings.named("columns", &Column::ALL, Column::name)?;
+    let columns = settings.list::<Column>("columns")?;
     let threads = settings.threads("threads", || numbers_up_to(cores()).collect())?;
     let load = load(settings)?;
     let (batch, high) = lists(settings, Zone2007::BATCH)?;

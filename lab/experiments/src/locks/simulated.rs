@@ -128,7 +128,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let workloads = settings.list::<String>("workload")?;
     let workloads: Vec<&str> = workloads.iter().map(named).collect::<Result<_, _>>()?;
     let cpus = settings.cpus("cpus")?;
-    let columns = settings.named("columns", &Column::ALL, Column::name)?;
+    let columns = settings.list::<Column>("columns")?;
     let suffix = settings.suffix(&["events", "batch", "high", "memory", "keep-lines"]);
     let mut cells = Vec::new();
     for workload in workloads {

@@ -7,7 +7,6 @@
 //! `rest` are the parts of `cpu`; `masking` would come on top.
 
 use brickyard_bench::slab::{HEAPS, Loop, MOST_THREADS, Turn};
-use brickyard_measure::choice::by_name;
 use brickyard_measure::objects::socket::{CPU, SEEN};
 use brickyard_results::Metric;
 
@@ -82,7 +81,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     for &threads in &threads {
         at_most("threads", threads, MOST_THREADS)?;
     }
-    let mut turns = turns(&settings.list_by("load", by_name)?, &threads);
+    let mut turns = turns(&settings.list::<Loop>("load")?, &threads);
     if !settings.is_auto("sample-us") {
         let sample_us = settings.count("sample-us")?;
         at_most("sample-us", sample_us, MOST_SAMPLE_US)?;

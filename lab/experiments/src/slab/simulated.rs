@@ -5,13 +5,13 @@
 
 use brickyard_machine::Profile;
 use brickyard_results::Metric;
+use brickyard_run::named;
 use brickyard_simulate::slabs::memory::{self, CPUS_PER_NODE};
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, SocketBench};
 use brickyard_simulate::slabs::{
     Design, INSTRUCTIONS, OTHER_INSTRUCTIONS, Purpose, SlabFailed, SlabSetting,
 };
-use brickyard_workload::named;
 
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::RowTemplate;
@@ -99,10 +99,10 @@ named! {
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let machine = settings.profile()?;
-    let loads = settings.named("load", &Load::ALL, Load::name)?;
+    let loads = settings.list::<Load>("load")?;
     let designs = settings.named("config", &Design::ALL, Design::name)?;
     let cpus = settings.cpus("cpus")?;
-    let files = settings.named("files", &Files::ALL, Files::name)?;
+    let files = settings.list::<Files>("files")?;
     let instructions = settings.counts("instructions")?;
     let nodes = settings.counts("nodes")?;
     if loads.contains(&Load::Remote) && cpus.contains(&1) {

@@ -81,7 +81,7 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         "memory-latencies" => (profile.memory_cycles, "memory latencies"),
         _ => return Err(wrong("unit", "it is cycles or memory-latencies")),
     };
-    let shapes = settings.named("shape", &Shape::ALL, Shape::name)?;
+    let shapes = settings.list::<Shape>("shape")?;
     let cpus = settings.cpus("cpus")?;
     let machines: Vec<Frames> = shapes
         .iter()
