@@ -9,7 +9,7 @@
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use anyhow::bail;
+use anyhow::{Error, bail};
 use brickyard_designs_hardware::classics::{Configuration, Experiment, LabZone, MachinePlan};
 use brickyard_hardware::node::{Node, Nodes};
 use brickyard_hardware::sync::{Exclusive, TicketLock};
@@ -105,7 +105,7 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments[..] {
         [] => count(),
-        [name, shape, pages] => burst(name, shape.parse()?, pages.parse()?),
+        [name, shape, pages] => burst(name, shape.parse().map_err(Error::msg)?, pages.parse()?),
         _ => bail!("give nothing, or a configuration or `bare`, a shape, and a number of pages"),
     }
 }

@@ -20,7 +20,9 @@ use crate::lock::LockOfWords;
 struct Word(atomic::AtomicU32);
 
 impl Word {
-    const ZERO: Self = Self(atomic::AtomicU32::new(0));
+    const fn zero() -> Self {
+        Self(atomic::AtomicU32::new(0))
+    }
 
     /// One load.
     fn load(&self, order: Ordering) -> u32 {
@@ -62,7 +64,7 @@ unsafe impl LockOfWords for LinuxTestAndSet {}
 
 // SAFETY: a caller holds it only after its own exchange found zero; only `unlock` writes zero.
 unsafe impl RawLock for LinuxTestAndSet {
-    const UNLOCKED: Self = Self(Word::ZERO);
+    const UNLOCKED: Self = Self(Word::zero());
 
     fn lock(&self, mut relax: impl FnMut()) {
         while !self.try_lock() {
@@ -116,7 +118,7 @@ unsafe impl LockOfWords for LinuxTicket {}
 // SAFETY: a caller returns from `lock` only when the owner is its own ticket. Tickets are drawn by
 // one exchange each and fewer than 2^16 wait. The owner moves on by one, in `unlock` alone.
 unsafe impl RawLock for LinuxTicket {
-    const UNLOCKED: Self = Self(Word::ZERO);
+    const UNLOCKED: Self = Self(Word::zero());
 
     fn lock(&self, mut relax: impl FnMut()) {
         // Acquire: pairs with the release in `unlock`, where the lock was free.

@@ -30,6 +30,14 @@ pub(crate) const MEMORY: Parameter = Parameter::new(
     "memory of the machine, of which only the metadata is real; auto: 1G, or what the CPUs need",
 );
 
+/// What hangs on the count of instructions: one of an access fewer, or more, on the side that a
+/// document proposes. The name of each, and the number.
+pub(crate) const INSTRUCTIONS: [(&str, i8); 2] =
+    [("instructions-fewer", -1), ("instructions-more", 1)];
+
+/// Their names.
+pub(crate) const OTHER_INSTRUCTIONS: [&str; 2] = [INSTRUCTIONS[0].0, INSTRUCTIONS[1].0];
+
 /// The frames of a machine with a number of CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frames {

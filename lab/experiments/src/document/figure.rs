@@ -28,6 +28,14 @@ pub struct Figure {
     pub scale: f64,
 }
 
+/// Returns the key under an assumption.
+fn under(key: &Key, assumption: &str) -> Key {
+    Key {
+        workload: format!("{} {assumption}", key.workload),
+        ..key.clone()
+    }
+}
+
 impl Figure {
     /// Returns a figure of one key, with nothing published, not judged, and two digits after the
     /// point.
@@ -162,21 +170,24 @@ impl Figure {
     /// that are missing, as in a quick run, are no error: then the figure counts as not swept.
     #[must_use]
     pub fn swept(self, assumptions: &[&str]) -> Self {
-        let other = |key: &Key, assumption: &str| Key {
-            workload: format!("{} {assumption}", key.workload),
-            ..key.clone()
-        };
-        let members = assumptions.iter().filter_map(|assumption| {
-            Some(Swept {
+        self.swept_with(assumptions, under)
+    }
+
+    /// Adds the same, but of the own side alone: the other stays what it is.
+    #[must_use]
+    pub(crate) fn swept_alone(self, assumptions: &[&str]) -> Self {
+        self.swept_with(assumptions, |key, _| key.clone())
+    }
+
+    fn swept_with(mut self, assumptions: &[&str], other: impl Fn(&Key, &str) -> Key) -> Self {
+        for assumption in assumptions {
+            self.swept.extend(self.of.first().map(|key| Swept {
                 label: (*assumption).to_owned(),
-                of: other(self.of.first()?, assumption),
+                of: under(key, assumption),
                 against: self.against.first().map(|key| other(key, assumption)),
-            })
-        });
-        Self {
-            swept: self.swept.iter().cloned().chain(members).collect(),
-            ..self
+            }));
         }
+        self
     }
 
     /// Returns all keys that it is computed from, those of its sweep included.

@@ -30,6 +30,14 @@ pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole n
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it; otherwise it depends on the assumption, and what it is without another one is shown beside. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
+/// A measured number: a speedup; of a claim about a value, the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Number {
+    pub(super) value: f64,
+    /// What it is known to be between; none if the samples are too few.
+    pub(super) range: Option<Interval>,
+}
+
 /// The sweep of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Swept {

@@ -3,6 +3,7 @@
 use brickyard_pictures::plot::Scale;
 use brickyard_results::Better;
 
+use crate::cells::simulated::OTHER_INSTRUCTIONS;
 use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Finding, Mistake, Plot, Statistic, Table};
 use crate::documents::build::{
@@ -104,7 +105,8 @@ fn table() -> Table {
                     gain,
                     printed_speedup(better, vanilla, magazine),
                     Claim::Untested,
-                ),
+                )
+                .swept_alone(&OTHER_INSTRUCTIONS),
                 _ => gain,
             };
             let of = |key, text| Figure::new(statistic, key).printed(text);

@@ -24,7 +24,7 @@ use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
 use crate::cells::simulated::all_served;
-use crate::cells::simulated::{CONFIG, CPUS, MEMORY, sweep};
+use crate::cells::simulated::{CONFIG, CPUS, INSTRUCTIONS, MEMORY, sweep};
 use crate::experiment::{Experiment, Form, On, Parameter};
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};
@@ -113,6 +113,7 @@ fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
             most_workers: per_cpu.saturating_mul(most_cpus),
             configuration,
             run,
+            other: None,
         };
         build.cell(format!("{recorded} -j{workers} cpus-{cpus}"), Scale::Full)
     })
@@ -130,13 +131,23 @@ fn cells() -> Vec<Cell> {
         most_workers: WORKERS,
         configuration,
         run,
+        other: None,
     };
-    let workload = || format!("build cpus-{CPUS_2013}");
-    let of_run = |run| {
-        SIMULATED_OF_2013
-            .map(|configuration| build(configuration, run).cell(workload(), Scale::Quick))
-    };
-    (1..=RUNS).flat_map(of_run).collect()
+    let workload = format!("build cpus-{CPUS_2013}");
+    let mut cells = Vec::new();
+    for run in 1..=RUNS {
+        for configuration in SIMULATED_OF_2013 {
+            cells.push(build(configuration, run).cell(workload.clone(), Scale::Quick));
+        }
+        for other in INSTRUCTIONS {
+            let build = Build {
+                other: Some(other),
+                ..build(Configuration::Magazine2013, run)
+            };
+            cells.push(build.cell(format!("{workload} {}", other.0), Scale::Full));
+        }
+    }
+    cells
 }
 
 /// One build.
@@ -156,14 +167,18 @@ struct Build {
     most_workers: usize,
     configuration: Configuration,
     run: u32,
+    /// Of [`INSTRUCTIONS`]; `None` for what was counted.
+    other: Option<(&'static str, i8)>,
 }
 
 impl Build {
     fn cell(self, workload: String, scale: Scale) -> Cell {
         let (machine, cpus) = (self.profile.name, self.cpus);
         let (configuration, run) = (self.configuration, self.run);
+        let other = self.other.map(|(name, _)| format!(".{name}"));
+        let other = other.unwrap_or_default();
         Cell {
-            name: format!("kernbench.{machine}.build-{cpus}.{configuration}.{run}"),
+            name: format!("kernbench.{machine}.build-{cpus}{other}.{configuration}.{run}"),
             kind: Method::Simulated,
             scale,
             seconds: 0.5 / COMPILES as f64 * self.compiles as f64,
@@ -199,7 +214,7 @@ impl Build {
             configuration: self.configuration,
             frames,
             seed: context.seed_of(self.run),
-            more_instructions: 0,
+            more_instructions: self.other.map_or(0, |(_, more)| more),
         })?;
         all_served(&measured.counts)?;
         let template = RowTemplate {

@@ -13,14 +13,19 @@ use crate::raw::{Method, Raw};
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::simulated::all_served;
+use crate::cells::simulated::{INSTRUCTIONS, all_served};
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for profile in Profile::OF_2007 {
         for config in BUILT {
-            cells.extend((1..=RUNS).map(|run| build_cell(profile, config, run)));
+            cells.extend((1..=RUNS).map(|run| build_cell(profile, config, run, None)));
+        }
+        for config in PROPOSED {
+            for other in INSTRUCTIONS {
+                cells.extend((1..=RUNS).map(|run| build_cell(profile, config, run, Some(other))));
+            }
         }
     }
     cells
@@ -33,6 +38,13 @@ const BUILT: [Configuration; 5] = [
     Configuration::Zone2007,
     Configuration::Combined2007,
     Configuration::Brickyard,
+];
+
+/// Those of them that the mail compares with the first.
+const PROPOSED: [Configuration; 3] = [
+    Configuration::List2007,
+    Configuration::Zone2007,
+    Configuration::Combined2007,
 ];
 
 /// The machine whose builds are in the quick run.
@@ -54,11 +66,24 @@ const CPU_TIME: Metric<'static> = Metric::lower("cpu-time", "s");
 
 const ELAPSED: Metric<'static> = Metric::lower("elapsed", CPU_TIME.unit);
 
-fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
+fn build_cell(
+    profile: Profile,
+    config: Configuration,
+    run: u32,
+    other: Option<(&'static str, i8)>,
+) -> Cell {
+    let workload = match other {
+        None => "kernbench".to_owned(),
+        Some((name, _)) => format!("kernbench {name}"),
+    };
     Cell {
-        name: format!("mobility.{}.kernbench.{config}.{run}", profile.name),
+        name: format!(
+            "mobility.{}.{}.{config}.{run}",
+            profile.name,
+            workload.replace(' ', ".")
+        ),
         kind: Method::Simulated,
-        scale: Scale::quick_if(profile.name == QUICK_BUILT),
+        scale: Scale::quick_if(profile.name == QUICK_BUILT && other.is_none()),
         seconds: 0.3,
         work: Box::new(move |context| {
             let setting = Setting {
@@ -67,9 +92,9 @@ fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
                 configuration: config,
                 frames: profile.memory as usize / FRAME_BYTES,
                 seed: context.seed_of(run),
-                more_instructions: 0,
+                more_instructions: other.map_or(0, |(_, more)| more),
             };
-            Ok(build(&profile, &setting, run, &context)?.into())
+            Ok(build(&profile, &setting, &workload, run, &context)?.into())
         }),
     }
 }
@@ -77,6 +102,7 @@ fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
 fn build(
     profile: &Profile,
     setting: &Setting,
+    workload: &str,
     run: u32,
     context: &Context<'_>,
 ) -> anyhow::Result<Vec<Raw>> {
@@ -90,7 +116,7 @@ fn build(
     all_served(&measured.counts)?;
     let template = RowTemplate {
         machine: profile.name,
-        workload: "kernbench",
+        workload,
         config: setting.configuration.name(),
         run,
     };

@@ -11,6 +11,7 @@ use brickyard_workload::antifrag::{MOMENTS, MinFree};
 use printed::OF_2007;
 
 use crate::antifrag::variants;
+use crate::cells::simulated::OTHER_INSTRUCTIONS;
 use crate::data::Key;
 use crate::document::{
     Claim, Curve, Document, Figure, Finding, Mistake, Piece, Plot, Points, Statistic, Table,
@@ -100,7 +101,9 @@ impl TableOf {
                     (true, Better::Higher) => {
                         directed(figure, speedup, Claim::Untested).swept(&assumptions())
                     }
-                    (true, _) => directed(figure, speedup, Claim::Untested),
+                    (true, _) => {
+                        directed(figure, speedup, Claim::Untested).swept_alone(&OTHER_INSTRUCTIONS)
+                    }
                 }
             })
         });

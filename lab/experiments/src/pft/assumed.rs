@@ -9,6 +9,8 @@
 //! | `threads-140`, `threads-180` | instructions of two threads of a core take 1.4 and 1.8 times as long, not 1.6 |
 //! | `ahead` | half of a fetch from memory is hidden, as where the processor fetches the next records of frames ahead |
 //!
+//! | `instructions-fewer`, `instructions-more` | an instruction of each access fewer or more than counted, with magazines alone |
+//!
 //! In `ahead` half as many fill buffers overlap, so that the clearing of a page takes as long as
 //! before. Only two threads of a core make the first two differ from the machine itself.
 
@@ -17,6 +19,7 @@ use brickyard_simulate::Configuration;
 
 use super::simulated::{FaultRun, PAGES};
 use crate::cell::{Cell, Scale};
+use crate::cells::simulated::INSTRUCTIONS;
 
 const I7: &Profile = Profile::I7_2013;
 
@@ -88,18 +91,37 @@ pub(super) fn cells() -> Vec<Cell> {
             }
         }
     }
+    for (name, more_instructions) in INSTRUCTIONS {
+        for cpus in 2..=8 {
+            let of_run = |run| FaultRun {
+                assumption: Some(name.to_owned()),
+                more_instructions,
+                ..usual(cpus, Configuration::Magazine2013, run)
+            };
+            cells.extend((1..=RUNS).map(|run| of_run(run).cell(Scale::Full)));
+        }
+    }
     cells
 }
 
 fn cell(assumed: Assumed, cpus: usize, configuration: Configuration, run: u32) -> Cell {
     FaultRun {
         profile: assumed.profile,
-        cpus,
         assumption: Some(assumed.name.to_owned()),
+        ..usual(cpus, configuration, run)
+    }
+    .cell(Scale::Full)
+}
+
+fn usual(cpus: usize, configuration: Configuration, run: u32) -> FaultRun {
+    FaultRun {
+        profile: Profile::I7_2013,
+        cpus,
+        assumption: None,
         pages: PAGES,
         frames: None,
         configuration,
         run,
+        more_instructions: 0,
     }
-    .cell(Scale::Full)
 }

@@ -3,6 +3,7 @@
 use brickyard_pictures::plot::Scale;
 use brickyard_results::Better;
 
+use crate::cells::simulated::OTHER_INSTRUCTIONS;
 use crate::data::Key;
 use crate::document::{Document, Figure, Finding, Mistake, Plot, Table};
 use crate::documents::build::{
@@ -160,7 +161,10 @@ fn table(
             } else {
                 &[]
             };
-            let swept = |gain: Figure| gain.swept(&SWEPT).swept(&ASSUMED).swept(of_threads);
+            let swept = |gain: Figure| {
+                let machine = gain.swept(&SWEPT).swept(&ASSUMED).swept(of_threads);
+                machine.swept_alone(&OTHER_INSTRUCTIONS)
+            };
             line.cells.push(gain.map(swept));
         }
         line

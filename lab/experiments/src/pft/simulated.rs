@@ -146,6 +146,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
             frames: Some(frames),
             configuration,
             run,
+            more_instructions: 0,
         }
         .cell(Scale::Full)
     })
@@ -178,6 +179,7 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
         frames: None,
         configuration,
         run,
+        more_instructions: 0,
     }
     .cell(Scale::quick_if(is_quick))
 }
@@ -196,6 +198,8 @@ pub(super) struct FaultRun {
     pub(super) frames: Option<usize>,
     pub(super) configuration: Configuration,
     pub(super) run: u32,
+    /// See [`Setting::more_instructions`].
+    pub(super) more_instructions: i8,
 }
 
 impl FaultRun {
@@ -225,7 +229,7 @@ impl FaultRun {
                         .frames
                         .unwrap_or_else(|| usual_frames(pft.frames_needed(self.cpus))),
                     seed: context.seed_of(self.run),
-                    more_instructions: 0,
+                    more_instructions: self.more_instructions,
                 })?;
                 let template = RowTemplate {
                     machine: self.profile.name,

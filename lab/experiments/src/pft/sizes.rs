@@ -78,6 +78,7 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
         frames: None,
         configuration,
         run,
+        more_instructions: 0,
     }
     .cell(Scale::quick_if(is_quick))
 }

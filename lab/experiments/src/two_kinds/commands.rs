@@ -10,17 +10,21 @@ use brickyard_workload::antifrag::Profile;
 use crate::raw::Method;
 
 use super::render::{SECONDS, scale_of};
-use crate::cell::Cell;
+use crate::cell::{Cell, Scale};
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::simulated::all_served;
+use crate::cells::simulated::{INSTRUCTIONS, all_served};
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for command in &COMMANDS {
         for config in Configuration::ALL {
-            cells.extend((1..=RUNS).map(|run| cell(command, config, run)));
+            cells.extend((1..=RUNS).map(|run| cell(command, config, run, None)));
+        }
+        for other in INSTRUCTIONS {
+            let of_run = |run| cell(command, Configuration::TwoKinds2005, run, Some(other));
+            cells.extend((1..=RUNS).map(of_run));
         }
     }
     cells
@@ -40,14 +44,18 @@ const CACHES: &str = "metatm-2007";
 
 const FRAMES: usize = Profile::OF_2005.memory as usize / FRAME_BYTES;
 
-fn setting(configuration: Configuration, seed: u64) -> anyhow::Result<Setting> {
+fn setting(
+    configuration: Configuration,
+    seed: u64,
+    more_instructions: i8,
+) -> anyhow::Result<Setting> {
     Ok(Setting {
         profile: Caches::by_name(CACHES)?,
         cpus: 1,
         configuration,
         frames: FRAMES,
         seed,
-        more_instructions: 0,
+        more_instructions,
     })
 }
 
@@ -56,17 +64,31 @@ const fn blueprint(setting: &Setting) -> Blueprint {
     setting.blueprint_of(KERNEL_CORE)
 }
 
-fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: u32) -> Cell {
+fn cell(
+    &(workload, trace, jobs): &'static Command,
+    config: Configuration,
+    run: u32,
+    other: Option<(&'static str, i8)>,
+) -> Cell {
+    let workload = match other {
+        None => workload.to_owned(),
+        Some((name, _)) => format!("{workload} {name}"),
+    };
     Cell {
         name: format!(
-            "two-kinds.{}.{workload}.{config}.{run}",
-            Profile::OF_2005.name
+            "two-kinds.{}.{}.{config}.{run}",
+            Profile::OF_2005.name,
+            workload.replace(' ', ".")
         ),
         kind: Method::Simulated,
-        scale: scale_of(config.name()),
+        scale: match other {
+            None => scale_of(config.name()),
+            Some(_) => Scale::Full,
+        },
         seconds: 0.2,
         work: Box::new(move |context| {
-            let setting = setting(config, context.seed_of(run))?;
+            let more = other.map_or(0, |(_, more)| more);
+            let setting = setting(config, context.seed_of(run), more)?;
             let build = Kernbench {
                 recorded: &context.traces.jobs(trace)?,
                 jobs,
@@ -76,7 +98,7 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
             all_served(&measured.counts)?;
             let template = RowTemplate {
                 machine: Profile::OF_2005.name,
-                workload,
+                workload: &workload,
                 config: config.name(),
                 run,
             };
@@ -111,7 +133,7 @@ mod tests {
     #[test]
     fn a_movable_zone_has_two_fifths_of_the_memory() {
         for config in [Configuration::Zone2007, Configuration::Combined2007] {
-            let (_, movable) = blueprint(&setting(config, 1).unwrap()).plan.zones(config);
+            let (_, movable) = blueprint(&setting(config, 1, 0).unwrap()).plan.zones(config);
             let share = movable.unwrap().span.len() as f64 / FRAMES as f64;
             assert!((share - 0.4).abs() < 0.01, "{config}: {share}");
         }

@@ -9,6 +9,7 @@ use brickyard_results::Better;
 use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
 use crate::antifrag::variants;
+use crate::cells::simulated::OTHER_INSTRUCTIONS;
 use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Mistake, PrintedSpeedup, Statistic, Table};
 use crate::documents::build::{columns, directed, line, printed_speedup};
@@ -85,9 +86,10 @@ fn difference_line(difference: &Difference) -> crate::document::TableLine {
         _ => Claim::Untested,
     };
     let of_percent = directed(of_percent, speedup, claim);
-    let of_percent = match [UNDER_LOAD, AT_REST].contains(&of) {
-        true => of_percent.swept(&assumptions()),
-        false => of_percent,
+    let of_percent = match of {
+        UNDER_LOAD | AT_REST => of_percent.swept(&assumptions()),
+        EXTRACT | BUILD => of_percent.swept_alone(&OTHER_INSTRUCTIONS),
+        _ => of_percent,
     };
     let of_difference = Figure::compared(Statistic::Difference, now(), before()).decimals(decimals);
     let of_difference = match difference {

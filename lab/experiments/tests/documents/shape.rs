@@ -236,6 +236,7 @@ fn found(value: f64, interval: Option<(f64, f64)>, constant: bool) -> Judgement 
         p: None,
         p_holm: None,
         verdict: None,
+        by_itself: None,
     }
 }
 
