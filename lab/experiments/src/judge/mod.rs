@@ -112,7 +112,7 @@ pub struct Judgement {
     pub p_holm: Option<f64>,
     /// How the direction compares. None if it is not judged.
     pub verdict: Option<Verdict>,
-    /// What the verdict would be without the other assumptions, if that is another one.
+    /// What the verdict would be without the other assumptions, if it depends on them.
     pub by_itself: Option<Verdict>,
 }
 

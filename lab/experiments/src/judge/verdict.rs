@@ -49,7 +49,8 @@ pub(super) enum Swept {
     Over(Vec<Number>),
 }
 
-/// Returns the verdict on a published figure, and the one on its own number if that is another.
+/// Returns the verdict on a published figure, and the one on its own number if the first depends on
+/// an assumption.
 /// None if nothing that can be judged was published.
 pub(super) fn of(
     published: Published,
@@ -63,7 +64,7 @@ pub(super) fn of(
         Swept::Lacking => question.not_decided(Verdict::NotSwept),
         Swept::Over(members) => question.verdict(itself, members),
     };
-    Some((verdict, (verdict != itself).then_some(itself)))
+    Some((verdict, (verdict == Verdict::Depends).then_some(itself)))
 }
 
 /// What is asked of a measured number. Speedups are logarithms here, so 0 is no difference.
@@ -440,7 +441,7 @@ mod tests {
         for (own, other, expected) in [
             (0.7, 1.4, (Verdict::Depends, Some(Verdict::Opposite))),
             (1.4, 1.5, (Verdict::Same, None)),
-            (1.4, 1.1, (Verdict::DirectionOnly, Some(Verdict::Same))),
+            (1.4, 1.1, (Verdict::DirectionOnly, None)),
         ] {
             let swept = Swept::Over(vec![number(exactly(other))]);
             let found = super::of(published, number(exactly(own)), &swept);

@@ -174,8 +174,8 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
     }
 }
 
-/// Returns what the verdict would be without other assumptions, if that is another one, as an
-/// addition to its name.
+/// Returns what a verdict that depends on assumptions would be without the others, as an addition to
+/// its name.
 fn by_itself(judgement: &Judgement) -> String {
     let itself = judgement.by_itself;
     itself.map_or_else(String::new, |it| format!("; by itself: {}", it.name()))

@@ -133,7 +133,9 @@ mod tests {
     #[test]
     fn a_movable_zone_has_two_fifths_of_the_memory() {
         for config in [Configuration::Zone2007, Configuration::Combined2007] {
-            let (_, movable) = blueprint(&setting(config, 1, 0).unwrap()).plan.zones(config);
+            let (_, movable) = blueprint(&setting(config, 1, 0).unwrap())
+                .plan
+                .zones(config);
             let share = movable.unwrap().span.len() as f64 / FRAMES as f64;
             assert!((share - 0.4).abs() < 0.01, "{config}: {share}");
         }

@@ -30,6 +30,8 @@ const OF_2005: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard
 const HEAPS: [&str; 3] = ["slqb-2008", "brickyard-pinned", "system"];
 /// The designs of slabs that are simulated.
 const DESIGNS: [&str; 4] = ["slqb-2008", "slab-2008", "slub-2008", "brickyard-slab"];
+/// Under which the proposed side of a comparison of times is swept.
+const INSTRUCTIONS: [&str; 2] = ["instructions-fewer", "instructions-more"];
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
 
 /// The kernels of 2007, and the default.
@@ -193,6 +195,9 @@ fn of_2013(into: &mut KnownKeys) {
     for assumed in [shared, ahead] {
         into.add("pft", &["i7-2013"], &assumed, &of_document, &counted);
     }
+    let otherwise = under(&[2, 3, 4, 5, 6, 7, 8], &INSTRUCTIONS);
+    let magazines = ["magazine-2013"];
+    into.add("pft", &["i7-2013"], &otherwise, &magazines, &counted);
     let threads = numbered("threads", &[1, 2]);
     into.add("pft", &["host"], &unmasked(&threads), &of_document, &rates);
     let to_eight: Vec<u32> = (1..=8).collect();
@@ -209,6 +214,14 @@ fn of_2013(into: &mut KnownKeys) {
     let build = words(&["build cpus-8"]);
     let times = ["user", "system", "elapsed", "cpu"];
     into.add("kernbench", &["i7-2013"], &build, &FOUR, &times);
+    let build = counted_otherwise(&build);
+    into.add("kernbench", &["i7-2013"], &build, &magazines, &times);
+}
+
+/// Returns the workloads with other counts of instructions.
+fn counted_otherwise(workloads: &[String]) -> Vec<String> {
+    let with = |workload: &String| INSTRUCTIONS.map(|name| format!("{workload} {name}"));
+    workloads.iter().flat_map(with).collect()
 }
 
 /// Returns the workloads with each of these assumptions varied.
@@ -235,6 +248,14 @@ fn of_2005_and_2008(into: &mut KnownKeys) {
     );
     let jobs = words(&["extract", "build"]);
     into.add("two-kinds", &desktop, &jobs, &ALL, &["elapsed", "system"]);
+    let jobs = counted_otherwise(&jobs);
+    into.add(
+        "two-kinds",
+        &desktop,
+        &jobs,
+        &["two-kinds-2005"],
+        &["elapsed"],
+    );
     let tests = words(&["page_test", "brk_test"]);
     into.add("two-kinds", &["host"], &tests, &ALL, &["rate"]);
     let render = words(&["render"]);
@@ -329,13 +350,10 @@ fn of_2007(into: &mut KnownKeys) {
         "combined-2007",
         "brickyard",
     ];
-    into.add(
-        "mobility",
-        &MACHINES,
-        &words(&["kernbench"]),
-        &timed,
-        &["cpu-time", "elapsed"],
-    );
+    let (builds, times) = (words(&["kernbench"]), ["cpu-time", "elapsed"]);
+    into.add("mobility", &MACHINES, &builds, &timed, &times);
+    let builds = counted_otherwise(&builds);
+    into.add("mobility", &MACHINES, &builds, &timed[1..4], &times);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn members_with_several_runs_have_intervals() {
 fn a_member_with_a_zero_has_a_direction() {
     let base: (&str, &[f64], &[f64]) = ("", &[10.0], &[20.0]);
     for (old, new, expected, ends) in [
-        (0.0, 5.0, Verdict::Same, (2.0, f64::INFINITY)),
+        (0.0, 5.0, Verdict::DirectionOnly, (2.0, f64::INFINITY)),
         (5.0, 0.0, Verdict::Depends, (0.0, 2.0)),
         (0.0, 0.0, Verdict::Depends, (1.0, 2.0)),
     ] {
