@@ -238,6 +238,15 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["storm", "--on", "host"], "only on simulated machines"),
         (&["scarce", "--on", "i7-2013"], "only on host"),
         (&["storm", "unit=hours"], "memory-latencies"),
+        (&["locks", "config=linux-6.18"], "columns=hold,ticket"),
+        (
+            &["locks", "config=brickyard", "columns=release"],
+            "columns=hold",
+        ),
+        (
+            &["pagealloc", "config=linux-6.12", "bulk=yield"],
+            "leave linux-6.12 out",
+        ),
         (&["storm", "--runs", "0"], "--runs must be at least 1"),
         (&["storm", "pages=0"], "at least 1"),
         (&["storm", "memory=16T"], "16383G"),

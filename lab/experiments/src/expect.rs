@@ -316,6 +316,7 @@ const fn is_compared(statistic: Statistic) -> bool {
             | Statistic::Max
             | Statistic::Speedup
             | Statistic::GmeanSpeedup
+            | Statistic::WorstSpeedup
     )
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct Reproduce {
     cell: Vec<String>,
     /// Run nothing: make the report of these rows of an earlier run (its rows.parquet) in the
     /// folder. How each published direction compares with the measured one is the column `verdict`
-    /// of figures.csv: same, same direction and other size, opposite, within noise, and others.
+    /// of figures.csv: same, direction only, opposite, no effect, and others.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "full", "only", "seed", "resume", "jobs", "list_cells", "cell", "expect"])]
     from: Option<PathBuf>,
     /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they

@@ -113,6 +113,14 @@ impl Configuration {
         }
     }
 
+    /// Whether it can hold the zone lock for less than a bulk, and so has every
+    /// [`BulkPolicy`](super::bulk::BulkPolicy). The later kernels always hold it for the bulk, and
+    /// `brickyard` has no such lock.
+    #[must_use]
+    pub const fn has_bulk_policies(self) -> bool {
+        !matches!(self, Self::Linux612 | Self::Linux618 | Self::Brickyard)
+    }
+
     /// Whether it has Linux's test of a zone until 4.3, by the frames in blocks of each order up to
     /// the one requested. The others test, as Linux has since, whether there is a block of it.
     #[must_use]

@@ -9,14 +9,15 @@ use crate::data::Key;
 pub struct Figure {
     /// How it is computed.
     pub statistic: Statistic,
-    /// The samples; one key, except for [`Statistic::GmeanSpeedup`]. Empty if nothing is measured:
+    /// The samples; one key, except for a statistic [of pairs](Statistic::is_of_pairs). Empty if nothing is measured:
     /// then only the published number is shown, and the table's `about` says why.
     pub of: Vec<Key>,
     /// What it is compared with, where the statistic or the direction needs a baseline.
     pub against: Vec<Key>,
     /// What is published for it.
     pub published: Option<Published>,
-    /// Whether its direction is judged. If so, `of` and `against` have one key each, and
+    /// Whether its direction is judged. If so, `of` and `against` have one key each (several for
+    /// [`Statistic::WorstSpeedup`]), and
     /// `published` has a direction; or `of` has one, and `published` a claim about its mean.
     pub judged: Judged,
     /// The same comparison under other assumptions, where it hangs on what the document does not
@@ -159,7 +160,7 @@ impl Figure {
     pub fn least(&self) -> Option<u32> {
         match self.published?.claim {
             Claim::AtLeast(least) => Some(least),
-            Claim::Significant | Claim::Noise | Claim::Untested => None,
+            _ => None,
         }
     }
 
@@ -365,4 +366,6 @@ pub enum Claim {
     Untested,
     /// No difference: a mean is at least this, in the unit of its samples.
     AtLeast(u32),
+    /// That nothing becomes worse.
+    NoHarm,
 }

@@ -38,11 +38,13 @@ pub enum Statistic {
     Share,
     /// The geometric mean of the speedups of each key over the key at the same index in `against`.
     GmeanSpeedup,
+    /// The smallest of these speedups.
+    WorstSpeedup,
 }
 
 impl Statistic {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Mean,
         Self::Median,
         Self::Min,
@@ -60,6 +62,7 @@ impl Statistic {
         Self::DifferencePercent,
         Self::Share,
         Self::GmeanSpeedup,
+        Self::WorstSpeedup,
     ];
 
     /// Returns its name in files and pages: lower-case letters, digits and dashes.
@@ -109,6 +112,7 @@ impl Statistic {
             ),
             Self::Share => ("share", "mean in percent of that of the whole"),
             Self::GmeanSpeedup => ("gmean-speedup", "geometric mean of speedups, pair by pair"),
+            Self::WorstSpeedup => ("worst-speedup", "smallest of several speedups"),
         }
     }
 
@@ -116,7 +120,7 @@ impl Statistic {
     #[must_use]
     pub const fn better(self) -> Option<&'static str> {
         match self {
-            Self::Speedup | Self::GmeanSpeedup => Some("above 1"),
+            Self::Speedup | Self::GmeanSpeedup | Self::WorstSpeedup => Some("above 1"),
             Self::Gain | Self::GainMin | Self::GainMax | Self::GainStdDev | Self::GainRange => {
                 Some("positive")
             }
@@ -137,6 +141,12 @@ impl Statistic {
                 | Self::DifferencePercent
                 | Self::Share
         )
+    }
+
+    /// Returns true if it is computed from several pairs of keys, as far as there are rows.
+    #[must_use]
+    pub const fn is_of_pairs(self) -> bool {
+        matches!(self, Self::GmeanSpeedup | Self::WorstSpeedup)
     }
 
     /// Returns true if it describes the spread of the samples. Such a number shows no direction.

@@ -51,7 +51,8 @@
 //! direction whose cause is not modelled: it is "not testable", whatever was measured, and in no
 //! family of tests.
 //!
-//! **Claims** that a value is at least so large ([`Claim::AtLeast`](crate::document::Claim)) are
+//! **Claims** that a value is at least so large ([`Claim::AtLeast`](crate::document::Claim)), and
+//! that nothing is harmed, so that a speedup is no more than 1 % below 1, are
 //! "same" if the whole interval of the mean is, "opposite" if none of it is. They are judged only
 //! where the document's own figure fulfils them; elsewhere its own table contradicts it.
 //!
@@ -220,6 +221,9 @@ impl<'d> Judge<'d> {
         if figure.statistic == Statistic::GmeanSpeedup {
             return self.gmean(figure);
         }
+        if figure.statistic == Statistic::WorstSpeedup {
+            return self.judge(&self.worst(figure)?);
+        }
         let Some(sides) = self.sides(figure) else {
             let of = self.data.samples(figure.of.first()?)?;
             let value = statistic::of(figure.statistic, &of, None)?;
@@ -333,6 +337,24 @@ impl<'d> Judge<'d> {
         Sides::of_keys(self.data, figure.of.first()?, figure.against.first()?)
     }
 
+    /// Returns the speedup that is the smallest of those that a figure is computed from.
+    fn worst(&self, figure: &Figure) -> Option<Figure> {
+        let pairs = figure.of.iter().zip(&figure.against);
+        let speedups = pairs.filter_map(|(of, against)| {
+            let speedup = Sides::of_keys(self.data, of, against)?
+                .difference()?
+                .speedup?;
+            Some((speedup, of, against))
+        });
+        let (_, of, against) = speedups.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        Some(Figure {
+            statistic: Statistic::Speedup,
+            of: vec![of.clone()],
+            against: vec![against.clone()],
+            ..figure.clone()
+        })
+    }
+
     /// Returns the geometric mean over those keys for which both sides have rows; none if one of
     /// them has no ratio.
     fn gmean(&self, figure: &Figure) -> Option<Judgement> {
@@ -358,7 +380,7 @@ impl<'d> Judge<'d> {
 /// Returns the judgement of one side by itself.
 fn alone(statistic: Statistic, value: f64, of: &Samples<'_>) -> Judgement {
     let unit = match statistic {
-        Statistic::Speedup | Statistic::GmeanSpeedup => "times",
+        Statistic::Speedup | Statistic::GmeanSpeedup | Statistic::WorstSpeedup => "times",
         statistic if statistic.is_percent() => "%",
         _ => of.unit,
     };

@@ -44,6 +44,6 @@ pub(super) fn of(
         }
         Statistic::Share => percent().map(|(part, whole)| part * 100.0 / whole),
         // Those of two sides know what a zero counts as.
-        Statistic::Speedup | Statistic::GmeanSpeedup => None,
+        Statistic::Speedup | Statistic::GmeanSpeedup | Statistic::WorstSpeedup => None,
     }
 }

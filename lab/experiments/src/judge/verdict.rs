@@ -22,7 +22,7 @@ pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 
 pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one. It is \"the same\" if its own value has that size, and those of more than half of all assumptions; otherwise it is \"direction only\". The published one is any that the printed figures allow, as they are rounded: a printed 1 is 0.5 to 1.5, so a rise from 1 to 2 is one by 1 to 5 times.";
 
 /// The rule for what is no direction, as it is printed in the report.
-pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. \"A difference here alone\" also needs one that is outside of what the rounding of the printed figures allows. A claim that a value is at least so large is a direction: the same if the whole interval is, opposite if none of it is. It is judged only where the document's own figure fulfils it; elsewhere it is \"contradicted by its own table\", and not counted.";
+pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. \"A difference here alone\" also needs one that is outside of what the rounding of the printed figures allows. A claim that a value is at least so large, or that nothing becomes slower (by more than 1 %), is a direction: the same if the whole interval is, opposite if none of it is. It is judged only where the document's own figure fulfils it; elsewhere it is \"contradicted by its own table\", and not counted.";
 
 /// The rule for measured zeros, as it is printed in the report.
 pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole numbers, so where a ratio of them is taken, a measured number below 0.5 counts as 0.5. Elsewhere a 0 on one side has a direction, and always another size than the published one, and a mean ratio with a 0 in it is not shown.";
@@ -85,6 +85,12 @@ impl Question {
         if let Claim::AtLeast(least) = published.claim {
             return Some(Self::Value(Interval {
                 low: f64::from(least),
+                high: f64::INFINITY,
+            }));
+        }
+        if published.claim == Claim::NoHarm {
+            return Some(Self::Value(Interval {
+                low: 1.0 - NONE,
                 high: f64::INFINITY,
             }));
         }

@@ -10,7 +10,7 @@ use crate::data::Key;
 use crate::document::{
     Claim, Document, Figure, Mistake, PrintedSpeedup, Statistic, Table, TableLine,
 };
-use crate::documents::build::{directed, heads, line};
+use crate::documents::build::{columns, directed, heads, line};
 
 const EXPERIMENT: &str = "locks";
 const METATM: &str = "metatm-2007";
@@ -82,7 +82,52 @@ fn tables() -> Vec<Table> {
         "Integration with ticket spinlocks (seconds; hdparm: MB/s)".to_owned(),
         words::TICKET,
     );
-    simulated.chain([real, bulks(), ticket]).collect()
+    simulated
+        .chain([real, bulks(), ticket, worst_cases()])
+        .collect()
+}
+
+/// Returns the largest loss of each machine, and of all: the conclusion is that there is none.
+fn worst_cases() -> Table {
+    let worst = |config: &str, before: &str, machines: &[(&str, u32, &[&str])]| {
+        let keys = |config: &str| -> Vec<Key> {
+            let of = |&(machine, cpus, workloads): &(&str, u32, &[&str])| {
+                let key = |workload: &&str| key(machine, workload, cpus, config, "time");
+                workloads.iter().map(key).collect::<Vec<_>>()
+            };
+            machines.iter().flat_map(of).collect()
+        };
+        Figure {
+            statistic: Statistic::WorstSpeedup,
+            decimals: 3,
+            ..Figure::gmean(keys(config), keys(before))
+        }
+    };
+    let machines = [
+        (METATM, 8, &super::simulated::ON_SIMULATOR[..]),
+        (METATM, 16, &super::simulated::ON_SIMULATOR),
+        (METATM, 32, &super::simulated::ON_SIMULATOR),
+        (XEON, 8, &super::simulated::ON_REAL),
+    ];
+    let cells = |config, before| {
+        let each = machines.map(|machine| Some(worst(config, before, &[machine])));
+        (each, worst(config, before, &machines))
+    };
+    let (each, all) = cells("release", "hold");
+    let all = all.printed("no significant harm");
+    let released = [&each[..], &[Some(all.judged(1.0, Claim::NoHarm))]].concat();
+    let (each, all) = cells("ticket+yield", "ticket");
+    let yielded = [&each[..], &[Some(all)]].concat();
+    Table {
+        id: "locks-worst".to_owned(),
+        title: "The worst case: the smallest speedup of all workloads".to_owned(),
+        about: words::WORST.to_owned(),
+        head: vec![columns(&["8 CPUs", "16 CPUs", "32 CPUs", "Xeon", "all"])],
+        lines: vec![
+            line("opt over unmod", released),
+            line("ts+opt over ts", yielded),
+        ],
+    }
 }
 
 /// One of the paper's tables of times, with some columns for each workload.

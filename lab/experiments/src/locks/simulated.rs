@@ -129,6 +129,14 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let workloads: Vec<&str> = workloads.iter().map(named).collect::<Result<_, _>>()?;
     let cpus = settings.cpus("cpus")?;
     let columns = settings.list::<Column>("columns")?;
+    let configuration = plan.configuration;
+    let released = columns.iter().find(|column| column.releases());
+    if let (Some(column), false) = (released, configuration.has_bulk_policies()) {
+        let why = format_args!(
+            "{configuration} cannot release the lock in a bulk, as {column} does; give --set columns=hold,ticket"
+        );
+        return Err(wrong("config", why));
+    }
     let suffix = settings.suffix(&["events", "batch", "high", "memory", "keep-lines"]);
     let mut cells = Vec::new();
     for workload in workloads {

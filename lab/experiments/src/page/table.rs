@@ -7,7 +7,7 @@ use super::figure;
 use super::markup::{Escaped, Prose, plain};
 use super::report::Report;
 use crate::data::Key;
-use crate::document::{Figure, Statistic, Table, TableLine};
+use crate::document::{Figure, Table, TableLine};
 use crate::numbers;
 
 /// Writes the heading, the paragraph `about`, and the table. Writing to a string cannot fail.
@@ -56,7 +56,7 @@ fn write_runs(report: &Report<'_>, table: &Table, out: &mut String) {
         .iter()
         .flat_map(|line| line.cells.iter().flatten());
     let counts = figures
-        .filter(|figure| figure.statistic != Statistic::GmeanSpeedup)
+        .filter(|figure| !figure.statistic.is_of_pairs())
         .filter_map(|figure| Some((report.judged)(figure)?.n));
     let ends = counts.fold(None, |ends, n| {
         let (least, most) = ends.unwrap_or((n, n));
@@ -100,11 +100,11 @@ fn has_content(report: &Report<'_>, figure: &Figure) -> bool {
     figure.published.is_some() || has_rows(report, figure)
 }
 
-/// Returns true if there are rows for all keys of a figure; of a geometric mean, for at least one
-/// pair.
+/// Returns true if there are rows for all keys of a figure; of a statistic over pairs, for at
+/// least one pair.
 fn has_rows(report: &Report<'_>, figure: &Figure) -> bool {
     let measured = |key: &Key| report.data.samples(key).is_some();
-    if figure.statistic == Statistic::GmeanSpeedup {
+    if figure.statistic.is_of_pairs() {
         let mut pairs = figure.of.iter().zip(&figure.against);
         return pairs.any(|(of, against)| measured(of) && measured(against));
     }

@@ -10,9 +10,10 @@ use brickyard_bench::best_peer::{best_peers, text};
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
 use brickyard_bench::instructions::{Instructions, LARGEST_BATCH};
-use brickyard_bench::machine::{FRAME_BYTES, Level, Lock};
+use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock};
 use brickyard_bench::rounds::{Pace, Rounds};
 use brickyard_bench::schedule::{Orders, Schedule, Workload, goals, sensible};
+use brickyard_designs::classics::Configuration;
 use brickyard_results::{Results, bytes_text};
 use brickyard_run::terminal::tell;
 
@@ -125,6 +126,16 @@ const CONFIGS: [&str; 7] = [
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let contestants = contestants(settings)?;
     let conditions = conditions(settings)?;
+    let holds = |one: &&Contestant| {
+        let design = one.name().parse::<Configuration>();
+        design.is_ok_and(|design| !design.has_bulk_policies())
+    };
+    if let Some(one) = contestants.iter().find(holds)
+        && conditions.bulk != Bulk::Hold
+    {
+        let why = format_args!("{one} cannot release a lock in a bulk; leave {one} out of config");
+        return Err(wrong("bulk", why));
+    }
     let is_counted = match settings.text("measure") {
         "time" => false,
         "instructions" => true,

@@ -33,6 +33,12 @@ impl Column {
         }
     }
 
+    /// Returns true if the lock may be released within a bulk operation.
+    #[must_use]
+    pub fn releases(self) -> bool {
+        self.policy() != BulkPolicy::Hold
+    }
+
     /// Returns how long the lock is held in a bulk operation.
     #[must_use]
     pub const fn policy(self) -> BulkPolicy {
