@@ -36,13 +36,19 @@ const HALF_GAP: Variant = Variant {
     },
 };
 
-const PHASE: Variant = Variant {
-    name: "sweep-phase-1",
-    settings: Settings {
-        phase: 1,
-        ..DEFAULT
-    },
-};
+/// The phases besides that of the protocol itself, so that a direction holds over five.
+const PHASES: [Variant; 4] = [
+    phase("sweep-phase-1", 1),
+    phase("sweep-phase-2", 2),
+    phase("sweep-phase-3", 3),
+    phase("sweep-phase-4", 4),
+];
+
+/// Returns the variant in which other moments of the builds coincide.
+const fn phase(name: &'static str, phase: u64) -> Variant {
+    let settings = Settings { phase, ..DEFAULT };
+    Variant { name, settings }
+}
 
 const NO_NAP: Variant = Variant {
     name: "sweep-nap-0",
@@ -59,18 +65,21 @@ const fn memory(name: &'static str, memory: f64) -> Variant {
 }
 
 /// What is varied of 2007.
-pub(crate) const OF_2007: [Variant; 7] = [
+pub(crate) const OF_2007: [Variant; 10] = [
     memory("sweep-memory-0.75", 0.75),
     memory("sweep-memory-1.5", 1.5),
     memory("sweep-memory-2", 2.0),
     HALF_SETTLED,
     HALF_GAP,
-    PHASE,
+    PHASES[0],
+    PHASES[1],
+    PHASES[2],
+    PHASES[3],
     NO_NAP,
 ];
 
 /// What is varied of 2005, where memory and the time before the first try are known.
-pub(crate) const OF_2005: [Variant; 4] = [
+pub(crate) const OF_2005: [Variant; 7] = [
     HALF_GAP,
     Variant {
         name: "sweep-tree-0.75",
@@ -79,7 +88,10 @@ pub(crate) const OF_2005: [Variant; 4] = [
             ..DEFAULT
         },
     },
-    PHASE,
+    PHASES[0],
+    PHASES[1],
+    PHASES[2],
+    PHASES[3],
     NO_NAP,
 ];
 

@@ -8,7 +8,13 @@ use brickyard_results::Better;
 use super::{Rounded, document, table, text};
 
 /// The printed texts that are not numbers.
-const WORDS: [&str; 4] = ["same", "really really bad", "(no difference)", "---"];
+const WORDS: [&str; 5] = [
+    "no significant harm",
+    "same",
+    "really really bad",
+    "(no difference)",
+    "---",
+];
 
 #[test]
 fn every_text_is_a_number() {
@@ -33,7 +39,7 @@ fn every_text_is_a_number() {
 
 /// All printed texts, by experiment. Those of page faults on one and two CPUs are there twice:
 /// beside the simulated machine and beside real threads.
-const TEXTS: usize = 277 + 135 + (48 + 12) + 60 + 144 + 242 + 144;
+const TEXTS: usize = 278 + 135 + (48 + 12) + 60 + 144 + 242 + 144;
 
 /// Returns the columns of a table of locks that have a speedup.
 fn speedups(table: &Table) -> Vec<usize> {
@@ -322,7 +328,7 @@ fn nothing_is_measured_for_what_is_not_modelled() {
 #[test]
 fn statistics_of_locks_are_those_of_2007() {
     for table in document("locks").tables {
-        if table.id == "locks-bulks" {
+        if ["locks-bulks", "locks-worst"].contains(&table.id.as_str()) {
             continue;
         }
         let of = |line: usize| {

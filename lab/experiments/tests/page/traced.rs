@@ -75,7 +75,7 @@ fn computed(element: &Element<'_>, data: &Data) -> f64 {
         "range" => most(of) - least(of),
         "stddev" => deviation(of),
         "interval95" => 1.959_963_984_540_054 * deviation(of) / (of.len() as f64).sqrt(),
-        "speedup" => times(ratio_mean(of), ratio_mean(against)),
+        "speedup" | "worst-speedup" => times(ratio_mean(of), ratio_mean(against)),
         "gain" => gain(better, mean(of), mean(against)),
         "gain-min" => gain(better, least(of), least(against)),
         "gain-max" => gain(better, most(of), most(against)),

@@ -14,7 +14,7 @@ mod stage;
 
 pub use load::{Program, Served};
 pub use min_free::{MOMENTS, MinFree};
-pub use profile::{Known, Profile, Reclaim};
+pub use profile::{Profile, Reclaim};
 
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
