@@ -75,7 +75,7 @@ impl Directions {
             Answer::Yes
         } else if 4 * did_not >= 3 * all {
             Answer::No
-        } else if 2 * self.count(Outcome::Undecided) > all {
+        } else if came_out == 0 || all == 1 || 2 * self.count(Outcome::Undecided) > all {
             Answer::Undecided
         } else {
             Answer::Partly
@@ -123,14 +123,14 @@ pub enum Answer {
     Partly,
     /// Most are not.
     No,
-    /// None is decided, or most depend on assumptions.
+    /// None is the same, one alone was judged, or most are undecided or depend on assumptions.
     Undecided,
     /// None can be tested.
     NotTestable,
 }
 
 /// The rule of [`Directions::answer`], as it is printed in the report.
-pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged, and at least two, are the same here, whatever their size. \"No\": at least three quarters are opposite or have no effect. \"Undecided\": more than half are undecided or depend on assumptions. \"Partly\": all else.";
+pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged, and at least two, are the same here, whatever their size. \"No\": at least three quarters are opposite or have no effect. \"Undecided\": none is the same, or only one was judged, or more than half are undecided or depend on assumptions. \"Partly\": all else.";
 
 impl Answer {
     /// All of them.
@@ -186,9 +186,10 @@ mod tests {
             (of([0, 0, 0, 0, 0, 2, 2]), Some(Answer::Undecided)),
             (of([1, 0, 0, 0, 0, 1, 0]), Some(Answer::Partly)),
             (of([1, 0, 0, 0, 1, 1, 0]), Some(Answer::Undecided)),
+            (of([0, 0, 0, 1, 1, 0, 0]), Some(Answer::Undecided)),
             // A single direction is no yes.
-            (of([1, 0, 0, 0, 0, 0, 0]), Some(Answer::Partly)),
-            (of([0, 1, 0, 0, 0, 0, 0]), Some(Answer::Partly)),
+            (of([1, 0, 0, 0, 0, 0, 0]), Some(Answer::Undecided)),
+            (of([0, 1, 0, 0, 0, 0, 0]), Some(Answer::Undecided)),
             (of([1, 1, 0, 0, 0, 0, 0]), Some(Answer::Yes)),
             (of([0, 0, 1, 0, 0, 0, 0]), Some(Answer::No)),
         ] {

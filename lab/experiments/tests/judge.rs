@@ -7,6 +7,7 @@ mod families;
 mod means;
 mod statistics;
 mod sweeps;
+mod worst;
 mod zeros;
 
 use brickyard_experiments::data::{Data, Key};

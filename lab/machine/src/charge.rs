@@ -13,6 +13,9 @@ use crate::task::{Cpu, Spent, Watched};
 /// cycles.
 const PARKED_MOST: u64 = 50_000;
 
+/// The parts of a cycle that instructions are charged in: thousandths of a percent.
+const PARTS: u64 = 100_000;
+
 /// Cycles between two polls of a condition that reads more than one line.
 const PAUSE: u64 = 10;
 
@@ -186,11 +189,12 @@ impl State {
             self.too_long();
             return false;
         }
+        // What is left of a cycle is charged to a later access: nothing is rounded.
+        let parts = self.setup.instructions_per_thousand * self.percent();
         let cpu = &mut self.cpus[self.running];
-        cpu.thousandths += self.setup.instructions_per_thousand;
-        let whole = cpu.thousandths / 1000;
-        cpu.thousandths %= 1000;
-        let instructions = self.instructions(whole);
+        cpu.parts += parts;
+        let instructions = cpu.parts / PARTS;
+        cpu.parts %= PARTS;
         let (core, now) = (self.core(), self.now());
         let cycles = match (simulated, &mut self.memory) {
             (None, _) => {

@@ -167,8 +167,8 @@ pub(crate) struct Cpu {
     pub(crate) count: Count,
     /// It is stopped until this time.
     pub(crate) stopped_until: u64,
-    /// The part of an instruction, in thousandths, that its accesses have not been charged yet.
-    pub(crate) thousandths: u64,
+    /// The part of a cycle that its accesses have not been charged yet.
+    pub(crate) parts: u64,
     pub(crate) slice_end: u64,
     pub(crate) next_tick: u64,
     pub(crate) next_interrupt: u64,

@@ -2,17 +2,20 @@
 
 use core::cell::Cell;
 
-use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, current};
+use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, current, seam};
 
 /// The CPUs of the machine: four cores, so CPU 0 and CPU 4 are threads of one.
 const CPUS: usize = 8;
 
 fn machine<'a>() -> Machine<'a> {
-    let setup = Setup {
-        instructions_per_thousand: 10_000,
+    machine_with(10_000)
+}
+
+fn machine_with<'a>(instructions_per_thousand: u64) -> Machine<'a> {
+    Machine::new(Setup {
+        instructions_per_thousand,
         ..Setup::new(Profile::by_name("i7-2013").unwrap(), CPUS, 1)
-    };
-    Machine::new(setup)
+    })
 }
 
 /// Runs the same work on these CPUs at once.
@@ -22,6 +25,27 @@ fn on(cpus: &[usize], work: fn()) -> Ended {
         machine.task(format!("on {cpu}"), Affinity::Cpu(cpu), work);
     }
     machine.run().unwrap()
+}
+
+#[test]
+fn no_part_of_an_instruction_is_lost() {
+    const ACCESSES: u64 = 100_000;
+    let system = |cpus: &[usize]| {
+        let mut machine = machine_with(7_613);
+        for &cpu in cpus {
+            machine.task(format!("on {cpu}"), Affinity::Cpu(cpu), || {
+                // Memory that is not mapped costs its instructions alone.
+                (0..ACCESSES).for_each(|_| seam::begin(0, AccessKind::Load));
+            });
+        }
+        machine.run().unwrap().cpus[0].system
+    };
+    // A switch to the task comes first.
+    let switch = Profile::I7_2013.switch_cycles;
+    assert_eq!(system(&[0]) - switch, 761_300);
+    // The other thread of the core runs too, but for the end of the slower one.
+    let shared = system(&[0, 4]) - switch;
+    assert!((1_218_000..=1_218_080).contains(&shared), "{shared}");
 }
 
 #[test]
@@ -77,7 +101,7 @@ fn a_thread_that_waits_for_a_write_leaves_the_core_to_the_other() {
     machine.task("waits", Affinity::Cpu(4), || {
         while !done.get() {
             current::access(memory, 0, AccessKind::Load);
-            brickyard_machine::seam::spin();
+            seam::spin();
         }
     });
     machine.task("computes", Affinity::Cpu(0), || {

@@ -18,7 +18,6 @@ use brickyard_machine::Profile;
 use brickyard_measure::callgrind;
 use brickyard_run::Dice;
 use brickyard_simulate::Configuration as Simulated;
-use brickyard_simulate::lock::LockKind;
 use brickyard_simulate::setting::{Setting, usual_frames};
 use brickyard_simulate::storm::{Shape, Storm};
 
@@ -156,10 +155,7 @@ fn accesses(configuration: Simulated, shape: Shape) -> anyhow::Result<f64> {
         seed: 1,
         more_instructions: 0,
     };
-    // What was counted on hardware has the library's own lock.
-    let mut blueprint = setting.blueprint();
-    blueprint.locks = LockKind::TICKET;
-    let run = storm.run_on(&setting, &blueprint)?;
+    let run = storm.run(&setting)?;
     Ok(run.accesses as f64 / run.pages as f64)
 }
 

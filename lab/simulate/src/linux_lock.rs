@@ -32,12 +32,17 @@ impl Word {
         value
     }
 
-    /// One locked instruction that returns what it found.
-    fn exchange(&self, order: Ordering, change: impl FnOnce(u32) -> u32) -> u32 {
+    /// One locked instruction that returns what it found, and may write nothing.
+    fn exchange(&self, order: Ordering, change: impl FnOnce(u32) -> Option<u32>) -> u32 {
         seam::begin(self.at(), AccessKind::Exchange);
         let value = self.0.load(Ordering::Relaxed);
-        self.0.store(change(value), Ordering::Relaxed);
-        seam::exchanged(self.at(), order, Exchanged::Done);
+        match change(value) {
+            Some(new) => {
+                self.0.store(new, Ordering::Relaxed);
+                seam::exchanged(self.at(), order, Exchanged::Done);
+            }
+            None => seam::exchanged(self.at(), Ordering::Relaxed, Exchanged::Refused),
+        }
         value
     }
 
@@ -68,7 +73,8 @@ unsafe impl RawLock for LinuxTestAndSet {
 
     fn lock(&self, mut relax: impl FnMut()) {
         while !self.try_lock() {
-            // Reads until it looks free, and only then writes again.
+            // Pauses, reads until it looks free, and only then writes again.
+            relax();
             while self.is_locked() {
                 relax();
             }
@@ -77,7 +83,7 @@ unsafe impl RawLock for LinuxTestAndSet {
 
     fn try_lock(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
-        self.0.exchange(Ordering::Acquire, |_| 1) == 0
+        self.0.exchange(Ordering::Acquire, |_| Some(1)) == 0
     }
 
     unsafe fn unlock(&self) {
@@ -122,29 +128,21 @@ unsafe impl RawLock for LinuxTicket {
 
     fn lock(&self, mut relax: impl FnMut()) {
         // Acquire: pairs with the release in `unlock`, where the lock was free.
-        let found = self
-            .0
-            .exchange(Ordering::Acquire, |word| word.wrapping_add(NEXT));
-        if next(found) == owner(found) {
-            return;
-        }
-        // Acquire: pairs with the release in `unlock` of the holder before.
-        while owner(self.0.load(Ordering::Acquire)) != next(found) {
+        let draw = |word: u32| Some(word.wrapping_add(NEXT));
+        let mut found = self.0.exchange(Ordering::Acquire, draw);
+        let ticket = next(found);
+        while owner(found) != ticket {
             relax();
+            // Acquire: pairs with the release in `unlock` of the holder before.
+            found = self.0.load(Ordering::Acquire);
         }
     }
 
     fn try_lock(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
+        let draw = |found| (found == word).then(|| word.wrapping_add(NEXT));
         // Acquire: pairs with the release in `unlock`.
-        next(word) == owner(word)
-            && self
-                .0
-                .exchange(Ordering::Acquire, |found| match found == word {
-                    true => found.wrapping_add(NEXT),
-                    false => found,
-                })
-                == word
+        next(word) == owner(word) && self.0.exchange(Ordering::Acquire, draw) == word
     }
 
     unsafe fn unlock(&self) {

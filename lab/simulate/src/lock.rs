@@ -6,7 +6,7 @@
 use core::cell::Cell;
 
 use brickyard::sync::{AtomicU32, RawLock, TestAndSetLock, TicketLock};
-use brickyard_designs::classics::{Configuration, Contended};
+use brickyard_designs::classics::Contended;
 
 use crate::linux_lock::{LinuxTestAndSet, LinuxTicket};
 
@@ -48,16 +48,6 @@ impl LockKind {
         // SAFETY: words that are zero at first are an unlocked `L`, by its contract. All changes go
         // through the same kind, as an allocator lives no longer than its kind is chosen.
         Self(|words| unsafe { &*core::ptr::from_ref(words).cast::<L>() })
-    }
-
-    /// Returns the kind of a design where an experiment does not say: its own for the library's
-    /// default, Linux's ticket lock for what was built into Linux.
-    #[must_use]
-    pub const fn of_design(configuration: Configuration) -> Self {
-        match configuration {
-            Configuration::Brickyard => Self::TICKET,
-            _ => Self::LINUX_TICKET,
-        }
     }
 
     /// Runs `work`, in which this is the kind of all [`ChosenLock`]s of this thread of the host.

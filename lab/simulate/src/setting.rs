@@ -121,7 +121,7 @@ impl Setting {
     pub const fn blueprint(&self) -> Blueprint {
         let span = FrameRange::new(0, self.frames);
         let mut blueprint = Blueprint::new(self.configuration, MachinePlan::new(span, self.cpus));
-        blueprint.locks = LockKind::of_design(self.configuration);
+        blueprint.locks = LockKind::LINUX_TICKET;
         blueprint
     }
 

@@ -5,6 +5,7 @@
 mod drains;
 mod explored;
 mod kernbench;
+mod linux_lock;
 mod locks;
 mod pft;
 mod planted;

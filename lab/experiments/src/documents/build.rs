@@ -250,7 +250,9 @@ impl PrintedMeans {
         let mut found: Vec<Figure> = Vec::new();
         for figure in figures {
             let speedup = figure.published.and_then(|published| published.speedup);
-            let is_wanted = speedup.is_some() && figure.of.iter().all(|key| of.contains(key));
+            let is_wanted = speedup.is_some()
+                && !figure.statistic.is_of_pairs()
+                && figure.of.iter().all(|key| of.contains(key));
             let is_new = !found.iter().any(|other| other.of == figure.of);
             if is_wanted && is_new {
                 found.push(figure.clone());

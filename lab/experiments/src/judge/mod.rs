@@ -74,13 +74,13 @@ use core::cell::RefCell;
 use std::collections::HashMap;
 
 use brickyard_results::judge::Difference;
-use brickyard_results::{RatioInterval, SIGNIFICANT_P, holm};
+use brickyard_results::{Interval, RatioInterval, SIGNIFICANT_P, holm};
 
 use crate::data::{Data, Key, Samples};
 use crate::document::{Document, Figure, Judged, Published, Statistic, Verdict};
 use crate::raw::Method;
 use sides::Sides;
-use verdict::Swept;
+use verdict::{Number, Swept};
 
 pub use sweep::{Member, Sweep};
 pub use verdict::{NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
@@ -179,7 +179,10 @@ impl<'d> Judge<'d> {
         };
         for document in documents {
             let judged = document.figures();
-            let judged = judge.family(judged.filter(|figure| figure.judged == Judged::Yes));
+            let judged =
+                judge.family(judged.filter(|figure| {
+                    figure.judged == Judged::Yes && !figure.statistic.is_of_pairs()
+                }));
             judge.judged.extend(judged);
             let lines = document.today.iter().flat_map(|table| &table.lines);
             let today = lines.flat_map(|line| line.cells.iter().flatten());
@@ -222,7 +225,7 @@ impl<'d> Judge<'d> {
             return self.gmean(figure);
         }
         if figure.statistic == Statistic::WorstSpeedup {
-            return self.judge(&self.worst(figure)?);
+            return self.worst(figure);
         }
         let Some(sides) = self.sides(figure) else {
             let of = self.data.samples(figure.of.first()?)?;
@@ -337,22 +340,41 @@ impl<'d> Judge<'d> {
         Sides::of_keys(self.data, figure.of.first()?, figure.against.first()?)
     }
 
-    /// Returns the speedup that is the smallest of those that a figure is computed from.
-    fn worst(&self, figure: &Figure) -> Option<Figure> {
+    /// Returns the smallest of the speedups of a figure, with the rows of that one. The smallest of
+    /// what they truly are is between the smallest low and the smallest high end of all intervals;
+    /// it is judged only if no pair is missing, and is in no family of tests.
+    fn worst(&self, figure: &Figure) -> Option<Judgement> {
         let pairs = figure.of.iter().zip(&figure.against);
-        let speedups = pairs.filter_map(|(of, against)| {
-            let speedup = Sides::of_keys(self.data, of, against)?
-                .difference()?
-                .speedup?;
-            Some((speedup, of, against))
+        let pairs = pairs.filter_map(|(of, against)| {
+            let sides = Sides::of_keys(self.data, of, against)?;
+            let difference = sides.difference()?;
+            Some((difference.speedup?, difference, sides))
         });
-        let (_, of, against) = speedups.min_by(|one, other| one.0.total_cmp(&other.0))?;
-        Some(Figure {
-            statistic: Statistic::Speedup,
-            of: vec![of.clone()],
-            against: vec![against.clone()],
-            ..figure.clone()
-        })
+        let pairs: Vec<(f64, Difference, Sides<'_>)> = pairs.collect();
+        let (value, difference, sides) = pairs
+            .iter()
+            .min_by(|one, other| one.0.total_cmp(&other.0))?;
+        let mut judgement = alone(figure.statistic, *value, &sides.of);
+        judgement.rows.extend(&sides.against.rows);
+        judgement.speedup = Some(*value);
+        judgement.interval = difference.interval;
+        let ranges = pairs.iter().map(|(_, difference, _)| difference.range());
+        let range = ranges.reduce(|one, other| {
+            let (one, other) = (one?, other?);
+            Some(Interval {
+                low: one.low.min(other.low),
+                high: one.high.min(other.high),
+            })
+        });
+        if figure.judged == Judged::Yes && pairs.len() == figure.of.len() {
+            let number = Number {
+                value: *value,
+                range: range.flatten(),
+            };
+            let verdict = verdict::of(figure.published?, number, &Swept::NotNeeded);
+            judgement.verdict = verdict.map(|(verdict, _)| verdict);
+        }
+        Some(judgement)
     }
 
     /// Returns the geometric mean over those keys for which both sides have rows; none if one of

@@ -184,7 +184,10 @@ impl Question {
                         true => Verdict::NoEffect,
                         false => Verdict::Undecided,
                     }
-                } else if (logarithm.low > 0.0) != (published > 0.0) {
+                } else if (value > 0.0) != (logarithm.low > 0.0) {
+                    // The ratio of the means is on the other side than the pairs are.
+                    Verdict::Undecided
+                } else if (value > 0.0) != (published > 0.0) {
                     Verdict::Opposite
                 } else if Interval::point(value.abs()).is_outside(sizes) {
                     Verdict::DirectionOnly

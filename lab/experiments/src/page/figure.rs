@@ -4,7 +4,7 @@
 use core::fmt::Write as _;
 
 use super::markup::Escaped;
-use crate::document::{Figure, Statistic, Verdict};
+use crate::document::{Claim, Figure, Statistic, Verdict};
 use crate::judge::{Judgement, Member, Sweep};
 use crate::numbers::four_digits;
 
@@ -202,6 +202,13 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
 /// Returns what a verdict says of this figure, in words.
 fn words(figure: &Figure, verdict: Verdict) -> String {
     let name = verdict.name();
+    if figure.published.map(|published| published.claim) == Some(Claim::NoHarm) {
+        return match verdict {
+            Verdict::Same => format!("{name}: nothing is slower by more than 1 %, as claimed"),
+            Verdict::Opposite => format!("{name}: slower by more than 1 %, against the claim"),
+            _ => name.to_owned(),
+        };
+    }
     match (verdict, figure.least(), figure.why_not_testable()) {
         (Verdict::Same, Some(least), _) => format!("{name}: at least {least}, as claimed"),
         (Verdict::Opposite, Some(least), _) => format!("{name}: below {least}, against the claim"),

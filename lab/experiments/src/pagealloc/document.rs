@@ -56,7 +56,7 @@ const ASKED: &str = "Linux keeps lists of free pages for each CPU, which must be
 
 const CLAIMED: &str = "Magazines that all CPUs share cost 3 to 17 % more than per-CPU lists for batches of up to 128 pages, and 9 to 18 % less from 256 on.";
 
-const DECIDES: &str = "Timed on this host, in rounds: the interval of the ratio. A busy host leaves much of it within noise.";
+const DECIDES: &str = "Timed on this host, in rounds: the interval of the ratio. A busy host leaves much of it undecided.";
 
 const TABLE: &str = "Timed on this host: one thread allocates and frees a batch of single pages, with the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. The document has cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
     without a kernel's checks. A process has no interrupts to mask, so each mask saves and restores the processor's flags as a kernel's does (all of `pushf; cli; popf` but `cli`, which a process may not execute): lists pay that at each allocation and each free, magazines only at the zone lock. So gains can be compared, cycles cannot. The two mistakes of its benchmark are not repeated. The crossover of lists and magazines is at batches larger than the lists. Which of the two is cheaper below it is a matter of a mask against an atomic instruction, and so of the processor: a table below has both designs without the masks. Batches of 8 are not judged: the published figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are not all independent.";

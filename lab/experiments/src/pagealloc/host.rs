@@ -99,7 +99,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "bulk",
         "hold",
-        "how long the zone lock is held in a bulk operation: hold, release (for one page) or yield",
+        "how long the zone lock is held in a bulk operation: hold, release (for one page) or yield; brickyard and linux-... have hold alone",
     ),
     Parameter::new(
         "masking",
@@ -126,13 +126,8 @@ const CONFIGS: [&str; 7] = [
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let contestants = contestants(settings)?;
     let conditions = conditions(settings)?;
-    let holds = |one: &&Contestant| {
-        let design = one.name().parse::<Configuration>();
-        design.is_ok_and(|design| !design.has_bulk_policies())
-    };
-    if let Some(one) = contestants.iter().find(holds)
-        && conditions.bulk != Bulk::Hold
-    {
+    let mut of_bulk = contestants.iter().filter(|one| always_holds(one.name()));
+    if let (Some(one), true) = (of_bulk.next(), conditions.bulk != Bulk::Hold) {
         let why = format_args!("{one} cannot release a lock in a bulk; leave {one} out of config");
         return Err(wrong("bulk", why));
     }
@@ -210,6 +205,12 @@ pub(super) fn below(settings: &Settings<'_>, results: &Results) -> String {
     }
 }
 
+/// Returns true for a design that cannot release a lock in a bulk operation.
+fn always_holds(name: &str) -> bool {
+    let design = name.parse::<Configuration>();
+    design.is_ok_and(|design| !design.has_bulk_policies())
+}
+
 fn contestants(settings: &Settings<'_>) -> Result<Vec<Contestant>, Refusal> {
     let with_peers = match settings.text("peers") {
         "no" => false,
@@ -218,7 +219,13 @@ fn contestants(settings: &Settings<'_>) -> Result<Vec<Contestant>, Refusal> {
     };
     let mut names: Vec<String> = match (settings.is_auto("config"), with_peers) {
         (true, true) => vec!["brickyard".to_owned()],
-        (true, false) => CONFIGS.map(str::to_owned).to_vec(),
+        (true, false) => {
+            let holds = settings.text("bulk") == Bulk::Hold.name();
+            let all = CONFIGS
+                .into_iter()
+                .filter(|name| holds || !always_holds(name));
+            all.map(str::to_owned).collect()
+        }
         (false, _) => settings.list("config")?,
     };
     if with_peers {

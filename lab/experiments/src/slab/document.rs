@@ -123,6 +123,7 @@ fn time() -> Table {
                     slower,
                     Claim::Untested,
                 )
+                .swept(&INSTRUCTIONS)
             }
         };
         let mut cells = vec![Some(measured)];

@@ -164,6 +164,7 @@ pub(super) fn cells() -> Vec<Cell> {
                     ..Run::usual(design, 8, run)
                 };
                 cells.extend([Files::AtOnce, Files::Deferred].map(|files| run.socket(files)));
+                cells.push(Run { cpus: 1, ..run }.socket(Files::AtOnce));
             }
         }
     }

@@ -286,9 +286,8 @@ fn of_2005_and_2008(into: &mut KnownKeys) {
     ]);
     let metrics = ["socket", "allocator", "lines"];
     into.add("slab", &machine, &sockets, &DESIGNS, &metrics);
-    let files = ["at-once", "deferred"];
-    let varied = files
-        .map(|files| [1, 2, 8].map(|many| format!("socket cpus-8 {files} instructions-{many}")));
+    let varied = ["cpus-8 at-once", "cpus-8 deferred", "cpus-1 at-once"]
+        .map(|of| [1, 2, 8].map(|many| format!("socket {of} instructions-{many}")));
     into.add("slab", &machine, &varied.concat(), &DESIGNS[..3], &metrics);
     let remote = words(&["remote cpus-8"]);
     into.add("slab", &machine, &remote, &DESIGNS, &["object", "lines"]);
