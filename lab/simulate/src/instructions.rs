@@ -4,11 +4,11 @@
 //! registers and its stack. So each access is charged for the instructions around it, a cycle each.
 //! Their number is counted: the instructions of one page allocated and freed by the library on real
 //! hardware (x86-64, release profile, one CPU, the platform's own calls empty), divided by the
-//! shared accesses for the same page on the machine. There it has Linux's lock, of one word, which
-//! is accessed less often; the instructions of a few pages in a hundred are those of the library's
-//! lock of two words. The bursts are those of the storm that one CPU
-//! serves, and both count alike. `instructions.csv` has the counts of every design, and this writes
-//! it (valgrind counts, so it comes out the same for one build):
+//! shared accesses for the same page on the machine. On the machine the lock is Linux's, of one
+//! word; what is counted has the library's of two, a few instructions more each time it is taken.
+//! The bursts are those of the storm that one CPU serves, and both count alike. `instructions.csv`
+//! has the counts of every design, and this writes it (valgrind counts, so it comes out the same
+//! for one build):
 //!
 //! ```sh
 //! cargo run --release -p brickyard-simulate --example instructions > instructions.csv

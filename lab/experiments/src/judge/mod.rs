@@ -38,10 +38,10 @@
 //! same comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if
 //! every member has it by its own interval, otherwise the verdict is "depends on an assumption"
 //! (and the one without another assumption is kept beside it); it has the published size only if
-//! its own value and those of more than half of all members have it. A replay is one deterministic run of a
-//! machine whose parameters are assumed, so it decides nothing without a sweep, however often it is
-//! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
-//! varied".
+//! its own value and those of more than half of all members have it. A replay is one deterministic
+//! run of a machine whose parameters are assumed, so it decides nothing without a sweep, however
+//! often it is repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is
+//! "assumption not varied".
 //!
 //! **None published.** If a document published a difference below 1 % ([`NONE`]) that it does not
 //! call significant, or one that it calls noise itself, it counts as having published none: then
