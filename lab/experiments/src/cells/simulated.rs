@@ -35,6 +35,17 @@ pub(crate) const MEMORY: Parameter = Parameter::new(
 pub(crate) const INSTRUCTIONS: [(&str, i8); 2] =
     [("instructions-fewer", -1), ("instructions-more", 1)];
 
+/// One of them; `None` for what was counted.
+pub(crate) type OtherCount = Option<(&'static str, i8)>;
+
+/// Returns the workload with it, and the instructions of an access that it adds.
+pub(crate) fn counted_as(workload: &str, other: OtherCount) -> (String, i8) {
+    match other {
+        None => (workload.to_owned(), 0),
+        Some((name, more)) => (format!("{workload} {name}"), more),
+    }
+}
+
 /// Their names.
 pub(crate) const OTHER_INSTRUCTIONS: [&str; 2] = [INSTRUCTIONS[0].0, INSTRUCTIONS[1].0];
 

@@ -24,7 +24,7 @@ use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
 use crate::cells::simulated::all_served;
-use crate::cells::simulated::{CONFIG, CPUS, INSTRUCTIONS, MEMORY, sweep};
+use crate::cells::simulated::{CONFIG, CPUS, INSTRUCTIONS, MEMORY, OtherCount, sweep};
 use crate::experiment::{Experiment, Form, On, Parameter};
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};
@@ -168,7 +168,7 @@ struct Build {
     configuration: Configuration,
     run: u32,
     /// Of [`INSTRUCTIONS`]; `None` for what was counted.
-    other: Option<(&'static str, i8)>,
+    other: OtherCount,
 }
 
 impl Build {

@@ -13,7 +13,7 @@ use crate::raw::{Method, Raw};
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::simulated::{INSTRUCTIONS, all_served};
+use crate::cells::simulated::{INSTRUCTIONS, OtherCount, all_served, counted_as};
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
@@ -66,16 +66,8 @@ const CPU_TIME: Metric<'static> = Metric::lower("cpu-time", "s");
 
 const ELAPSED: Metric<'static> = Metric::lower("elapsed", CPU_TIME.unit);
 
-fn build_cell(
-    profile: Profile,
-    config: Configuration,
-    run: u32,
-    other: Option<(&'static str, i8)>,
-) -> Cell {
-    let workload = match other {
-        None => "kernbench".to_owned(),
-        Some((name, _)) => format!("kernbench {name}"),
-    };
+fn build_cell(profile: Profile, config: Configuration, run: u32, other: OtherCount) -> Cell {
+    let (workload, more_instructions) = counted_as("kernbench", other);
     Cell {
         name: format!(
             "mobility.{}.{}.{config}.{run}",
@@ -92,7 +84,7 @@ fn build_cell(
                 configuration: config,
                 frames: profile.memory as usize / FRAME_BYTES,
                 seed: context.seed_of(run),
-                more_instructions: other.map_or(0, |(_, more)| more),
+                more_instructions,
             };
             Ok(build(&profile, &setting, &workload, run, &context)?.into())
         }),

@@ -13,7 +13,7 @@ use super::render::{SECONDS, scale_of};
 use crate::cell::{Cell, Scale};
 use crate::cells::protocol::KERNEL_CORE;
 use crate::cells::rows::RowTemplate;
-use crate::cells::simulated::{INSTRUCTIONS, all_served};
+use crate::cells::simulated::{INSTRUCTIONS, OtherCount, all_served, counted_as};
 
 /// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
@@ -68,12 +68,9 @@ fn cell(
     &(workload, trace, jobs): &'static Command,
     config: Configuration,
     run: u32,
-    other: Option<(&'static str, i8)>,
+    other: OtherCount,
 ) -> Cell {
-    let workload = match other {
-        None => workload.to_owned(),
-        Some((name, _)) => format!("{workload} {name}"),
-    };
+    let (workload, more) = counted_as(workload, other);
     Cell {
         name: format!(
             "two-kinds.{}.{}.{config}.{run}",
@@ -87,7 +84,6 @@ fn cell(
         },
         seconds: 0.2,
         work: Box::new(move |context| {
-            let more = other.map_or(0, |(_, more)| more);
             let setting = setting(config, context.seed_of(run), more)?;
             let build = Kernbench {
                 recorded: &context.traces.jobs(trace)?,
