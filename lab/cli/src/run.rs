@@ -92,6 +92,7 @@ impl Run {
             traces: &traces,
             seed: self.seed,
             longest_first: false,
+            apart: None,
             jobs: self.jobs,
             progress: &Steps::of("{wide_bar} {percent} % {msg}, {eta} left"),
         };

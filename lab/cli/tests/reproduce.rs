@@ -582,6 +582,33 @@ fn csv_lines(path: &PathBuf) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// Each timed cell has what others took of the CPUs meanwhile, beside its own rows.
+#[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
+fn timed_cells_are_processes_of_their_own_on_a_host_that_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let printed = done(&["--only", "pagealloc", "-o", place(here)]);
+    assert!(printed.contains("It was timed in one sitting"), "{printed}");
+    let rows = read_rows(&here.join("rows.parquet")).unwrap();
+    let timed = rows.iter().filter(|cell| cell.kind.name() == "timed");
+    let mut count = 0;
+    for cell in timed {
+        let taken = cell
+            .rows
+            .iter()
+            .filter(|row| row.metric == "taken-by-others");
+        let taken: Vec<f64> = taken.map(|row| row.value).collect();
+        assert!(
+            matches!(taken[..], [taken] if taken >= 0.0),
+            "{}: {taken:?}",
+            cell.cell
+        );
+        count += 1;
+    }
+    assert!(count >= 6, "{count}");
+}
+
 /// Rows of an earlier run become a report with its verdicts, and nothing is run.
 #[test]
 fn a_report_is_made_of_recorded_rows() {
@@ -601,6 +628,9 @@ fn a_report_is_made_of_recorded_rows() {
         printed.trim_end().ends_with("report/report.html"),
         "{printed}"
     );
+    // Two cells decide nothing by themselves, and all of the recorded run's stand behind them.
+    assert!(printed.contains("stand behind these answers"), "{printed}");
+    assert!(printed.contains("Did it come out? No. Of 12"), "{printed}");
     let again = Data::new(read_rows(&report.join("rows.parquet")).unwrap()).unwrap();
     assert_eq!(again.len(), data.len());
     assert!(!report.join("raw").exists());

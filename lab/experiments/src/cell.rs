@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use crate::raw::{Method, Raw};
+use crate::raw::{Method, Raw, SITTING};
 
 use brickyard_run::side_by_side::Follow;
 
@@ -87,6 +87,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Returns true if it is timed in the second sitting.
+    pub fn is_late(&self) -> bool {
+        self.kind == Method::Timed && self.run().is_some_and(|run| run > SITTING)
+    }
+
     /// Returns the number of its run, from 1; none if there is only one.
     pub fn run(&self) -> Option<u32> {
         self.name.rsplit('.').next()?.parse().ok()

@@ -12,6 +12,8 @@ pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;
 pub struct Directions {
     counts: [usize; Verdict::ALL.len()],
     corrected: [usize; Verdict::ALL.len()],
+    // Those timed in one sitting.
+    once: usize,
 }
 
 impl Directions {
@@ -24,6 +26,7 @@ impl Directions {
             if let Some(verdict) = judgement.verdict {
                 counts.counts[verdict as usize] += 1;
                 counts.corrected[verdict as usize] += usize::from(judgement.remains());
+                counts.once += usize::from(judgement.once);
             }
         }
         counts
@@ -82,6 +85,27 @@ impl Directions {
         })
     }
 
+    /// Returns why the answer is "undecided", if it is, in a sentence.
+    #[must_use]
+    pub fn why_undecided(self) -> Option<&'static str> {
+        if self.answer() != Some(Answer::Undecided) {
+            return None;
+        }
+        let [not_swept, depends, undecided] =
+            [Verdict::NotSwept, Verdict::Depends, Verdict::Undecided].map(|it| self.number(it));
+        Some(if self.once > 0 {
+            "It was timed in one sitting, and a direction counts only if two agree: a full run has both."
+        } else if not_swept > 0 {
+            "Its assumptions were not varied in this run: a full run does that."
+        } else if depends > undecided {
+            "Most of it hangs on what the document does not say."
+        } else if undecided > 0 {
+            "Its samples vary more than what was published."
+        } else {
+            "A single direction is no answer."
+        })
+    }
+
     /// Returns the sum of these counts and others.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -89,6 +113,7 @@ impl Directions {
             self.counts[verdict] += other.counts[verdict];
             self.corrected[verdict] += other.corrected[verdict];
         }
+        self.once += other.once;
         self
     }
 
@@ -194,6 +219,28 @@ mod tests {
             (of([0, 0, 1, 0, 0, 0, 0]), Some(Answer::No)),
         ] {
             assert_eq!(counts.answer(), expected, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn an_undecided_answer_has_its_reason() {
+        for (counts, why) in [
+            (of([2, 1, 1]), None),
+            (of([1]), Some("single direction")),
+            (of([1, 0, 0, 0, 1, 1]), Some("vary more")),
+            (of([1, 0, 0, 0, 1, 2]), Some("does not say")),
+            (of([1, 0, 0, 0, 1, 2, 3]), Some("not varied")),
+            (
+                Directions {
+                    once: 1,
+                    ..of([0, 0, 0, 0, 2])
+                },
+                Some("one sitting"),
+            ),
+        ] {
+            let found = counts.why_undecided();
+            assert_eq!(found.is_some(), why.is_some(), "{counts:?}");
+            assert!(found.is_none_or(|found| found.contains(why.unwrap_or(""))));
         }
     }
 

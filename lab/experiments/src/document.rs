@@ -57,7 +57,9 @@ impl Document {
         let pieces = self.findings.iter().flat_map(|finding| &finding.pieces);
         let in_findings = pieces.filter_map(|piece| match piece {
             Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
-            Piece::Text(_) | Piece::PrintedMean(..) | Piece::Directions(..) => None,
+            Piece::Text(_) | Piece::PrintedMean(..) | Piece::Directions(..) | Piece::Range(_) => {
+                None
+            }
         });
         let tables = self.tables.iter().chain(&self.today);
         let lines = tables.flat_map(|table| &table.lines);
@@ -151,6 +153,9 @@ pub enum Piece {
     PrintedMean(Vec<Figure>, usize),
     /// A word that a computed number chooses, so that the sentence is true whatever the number is.
     Word(Word),
+    /// The lowest and the highest of the same number under all assumptions, itself included: the
+    /// first. That they were not varied, if this run lacks one.
+    Range(Vec<Figure>),
     /// How many of [`Document::directions`] have this outcome, as a plain number. Those without
     /// rows do not count.
     Directions(Outcome, Among),
@@ -161,6 +166,9 @@ pub enum Piece {
 pub struct Word {
     /// The number, a speedup.
     pub figure: Figure,
+    /// The same under other assumptions. If one of them chooses another word, the words say that it
+    /// depends on an assumption.
+    pub swept: Vec<Figure>,
     /// A number no further from 1 than this counts as no difference.
     pub margin: f64,
     /// The word for a number above that.

@@ -16,7 +16,8 @@ impl Finding {
             Piece::Text(text) => Some(text.clone()),
             Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
             Piece::PrintedMean(figures, decimals) => printed_mean(figures, *decimals, judged),
-            Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?)),
+            Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?, judged)),
+            Piece::Range(figures) => Some(range(figures, judged)),
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);
                 (counts.all() > 0).then(|| counts.count(*outcome).to_string())
@@ -57,11 +58,33 @@ impl Finding {
 const UNKNOWN_SPREAD: f64 = 0.1;
 
 impl Word {
-    /// Returns the word for the judgement of its figure. A speedup whose interval contains 1 shows
-    /// no difference; nor does one whose samples do not show how much it varies, unless it is
-    /// large. If there may be a difference all the same, the words say so.
+    /// Returns the word for the judgement of its figure, if no other assumption chooses another one.
     #[must_use]
-    pub fn chosen(&self, found: &Judgement) -> String {
+    pub fn chosen(&self, found: &Judgement, judged: Judged<'_>) -> String {
+        let own = self.by_itself(found);
+        let others = self.swept.iter().filter_map(judged);
+        let mut others = others.map(|other| self.of_value(other.value, self.margin));
+        match others.any(|other| !own.starts_with(other)) {
+            true => "depends on an assumption".to_owned(),
+            false => own,
+        }
+    }
+
+    /// Returns the word for a number, with the distance from 1 that counts as no difference.
+    fn of_value(&self, value: f64, margin: f64) -> &'static str {
+        if value > 1.0 + margin {
+            self.above
+        } else if value < 1.0 - margin {
+            self.below
+        } else {
+            self.between
+        }
+    }
+
+    /// Returns the word without other assumptions. A speedup whose interval contains 1 shows no
+    /// difference; nor does one whose samples do not show how much it varies, unless it is large. If
+    /// there may be a difference all the same, the words say so.
+    fn by_itself(&self, found: &Judgement) -> String {
         let (margin, is_sure) = match found.interval {
             Some(found) if !found.ends.is_outside(Interval::point(1.0)) => {
                 let none = Interval {
@@ -73,15 +96,35 @@ impl Word {
             None if !found.constant || found.assumed => (self.margin.max(UNKNOWN_SPREAD), false),
             _ => (self.margin, true),
         };
-        if found.value > 1.0 + margin {
-            self.above.to_owned()
-        } else if found.value < 1.0 - margin {
-            self.below.to_owned()
-        } else if is_sure {
-            self.between.to_owned()
-        } else {
-            format!("{} (as far as this run can tell)", self.between)
+        match self.of_value(found.value, margin) {
+            word if is_sure || word != self.between => word.to_owned(),
+            between => format!("{between} (as far as this run can tell)"),
         }
+    }
+}
+
+/// What follows the ends of a range, and what stands in its place if this run lacks one.
+pub(crate) const OVER_ALL: &str = " over all assumptions";
+pub(crate) const NOT_VARIED: &str = "assumptions not varied in this run";
+
+/// Returns those of these figures with the lowest and the highest number; none if one is missing.
+pub(crate) fn ends<'f>(
+    figures: &'f [Figure],
+    judged: Judged<'_>,
+) -> Option<[(&'f Figure, Judgement); 2]> {
+    let found = figures.iter().map(|figure| Some((figure, judged(figure)?)));
+    let mut found: Vec<(&Figure, Judgement)> = found.collect::<Option<_>>()?;
+    found.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+    Some([found.first()?.clone(), found.pop()?])
+}
+
+fn range(figures: &[Figure], judged: Judged<'_>) -> String {
+    match ends(figures, judged) {
+        Some(ends) => {
+            let [low, high] = ends.map(|(figure, judgement)| shown(figure, &judgement));
+            format!("{low} to {high}{OVER_ALL}")
+        }
+        None => NOT_VARIED.to_owned(),
     }
 }
 

@@ -37,6 +37,7 @@
 #[doc = include_str!("../../../docs/book/adding.md")]
 mod adding {}
 pub mod antifrag;
+pub mod apart;
 pub mod catalog;
 pub mod cell;
 mod cells;
@@ -66,6 +67,7 @@ mod pft;
 pub mod plan;
 mod program;
 pub mod raw;
+pub mod record;
 pub mod refusal;
 pub mod results;
 pub mod running;

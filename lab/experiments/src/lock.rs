@@ -46,6 +46,9 @@ pub fn folder(folder: &Path, say: impl Fn(&str)) -> Result<Lock, Refusal> {
     }
 }
 
+/// How the notice that it is waited for begins.
+pub(crate) const WAITING: &str = "waiting:";
+
 /// The lock held while something is timed on this host.
 #[derive(Debug)]
 pub(crate) struct HostLock {
@@ -77,7 +80,7 @@ impl HostLock {
                 Ok(None) => {
                     if begun.elapsed() >= QUIET && self.is_first() {
                         say(&format!(
-                            "waiting: another brickyard is timing something on this host ({path} is locked)"
+                            "{WAITING} another brickyard is timing something on this host ({path} is locked)"
                         ));
                     }
                 }

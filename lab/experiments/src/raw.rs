@@ -49,6 +49,10 @@ named! {
     }
 }
 
+/// The rounds of a timed cell in a sitting: a full run has two, before all other cells and after
+/// them. A later round is of the second.
+pub const SITTING: u32 = 8;
+
 impl Method {
     /// Returns true if the same cell with the same seed, run by the same build of the program,
     /// gives the same rows everywhere.

@@ -1,5 +1,7 @@
-//! Runs the cells of a plan: first the timed ones, one at a time with nothing else running, then
-//! all others in parallel. What a cell has measured is kept as soon as it is done.
+//! Runs the cells of a plan: the timed ones one at a time with nothing else running, the others in
+//! parallel. Those are timed in two sittings, before the others and after them, so that what the
+//! host happens to be like for some minutes does not decide. What a cell has measured is kept as
+//! soon as it is done.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +12,7 @@ use std::thread;
 use anyhow::anyhow;
 use brickyard_results::Host;
 
+use crate::apart::Apart;
 use crate::catalog::uses_traces;
 use crate::raw::CellRows;
 use crate::store::{Folder, WriteError, appear};
@@ -52,6 +55,8 @@ pub struct Running<'a> {
     /// long for one that started late; else all are run as given, so that what is interrupted has
     /// whole lines.
     pub longest_first: bool,
+    /// How timed cells are run in processes of their own; none: in this one.
+    pub apart: Option<&'a Apart<'a>>,
     /// How many cells that are not timed run at once.
     pub jobs: Option<usize>,
     /// Receives the progress: a unit is a thousandth of a second of work.
@@ -123,6 +128,7 @@ impl Running<'_> {
         let left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let (mut exact, timed): (Vec<Cell>, Vec<Cell>) =
             cells.into_iter().partition(|cell| cell.kind.is_exact());
+        let (late, timed): (Vec<Cell>, Vec<Cell>) = timed.into_iter().partition(Cell::is_late);
         if self.longest_first {
             exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         }
@@ -133,14 +139,15 @@ impl Running<'_> {
             .max(1);
         let units =
             |cell: &Cell, at_once: usize| (cell.seconds * UNITS / at_once as f64).ceil() as u64;
-        let total: u64 = timed.iter().map(|cell| units(cell, 1)).sum::<u64>()
+        let all_timed = timed.iter().chain(&late);
+        let total: u64 = all_timed.map(|cell| units(cell, 1)).sum::<u64>()
             + exact.iter().map(|cell| units(cell, threads)).sum::<u64>();
         let progress = self.progress;
         progress.begin(total);
         let full = AtomicBool::new(false);
         let host = lock::HostLock::new();
         let mut outcomes = Vec::new();
-        for (cells, threads) in [(timed, 1), (exact, threads)] {
+        for (cells, threads) in [(timed, 1), (exact, threads), (late, 1)] {
             outcomes.extend(side_by_side::run(
                 progress,
                 cells.len(),
@@ -172,6 +179,12 @@ impl Running<'_> {
     }
 
     fn one(&self, cell: &Cell, follow: Follow<'_>, host: &lock::HostLock) -> Outcome {
+        if let Some(apart) = self.apart.filter(|_| !cell.kind.is_exact()) {
+            return match apart.time(&cell.name) {
+                Ok(()) => Outcome::Done,
+                Err(error) => Outcome::of(error),
+            };
+        }
         let program = match program::of(cell, self.traces) {
             Ok(program) => program,
             Err(error) => return Outcome::Failed(error),
@@ -278,6 +291,7 @@ mod tests {
             traces: &Traces::new(Path::new("/nowhere")),
             seed: 1,
             longest_first: true,
+            apart: None,
             jobs: Some(1),
             progress: &Silent,
         };

@@ -22,10 +22,12 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
     let mut out = format!("{title} ({by}, {experiment})\n");
     let counts = Directions::of(judged, document, Among::All);
     if let Some(answer) = counts.answer() {
+        let why = counts.why_undecided().map(|why| format!(" {why}"));
         out += &format!(
-            "  Did it come out? {}.{}\n",
+            "  Did it come out? {}.{}{}\n",
             capital(answer.words()),
-            in_words(counts)
+            in_words(counts),
+            why.unwrap_or_default()
         );
     }
     let first = document

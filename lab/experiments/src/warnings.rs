@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brickyard_results::{Host, noise_warning};
 
+use crate::apart::{DISTURBED, OTHERS};
 use crate::data::{Data, Key};
 use crate::document::{Document, Judged};
 use crate::raw::{CellRows, Method};
@@ -29,7 +30,31 @@ pub fn of(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
         kind == Method::Timed && keys.contains(key)
     })?;
     warnings.extend(noise_warning(&timed));
+    warnings.extend(disturbed(data));
     Ok(warnings)
+}
+
+/// Returns a sentence on the timed cells that others disturbed, however often they were timed.
+fn disturbed(data: &Data) -> Option<String> {
+    let taken: Vec<f64> = taken_by_others(data.cells()).collect();
+    let disturbed = taken.iter().filter(|&&taken| taken > DISTURBED);
+    let most = taken.iter().copied().fold(0.0, f64::max);
+    (most > DISTURBED).then(|| {
+        format!(
+            "{} of {} were timed while others took more than {DISTURBED:.0} % of a CPU, at most {most:.0} %, also the third time. Run the timed cells again on a quiet host.",
+            disturbed.count(),
+            counted(taken.len())
+        )
+    })
+}
+
+/// Returns what others took of the CPUs during each timed cell of these, in percent of one.
+pub(crate) fn taken_by_others<'c>(
+    cells: impl IntoIterator<Item = &'c CellRows>,
+) -> impl Iterator<Item = f64> {
+    let rows = cells.into_iter().flat_map(|cell| &cell.rows);
+    rows.filter(|row| row.metric == OTHERS.name)
+        .map(|row| row.value)
 }
 
 fn several_hosts(data: &Data) -> Option<String> {

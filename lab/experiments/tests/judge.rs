@@ -5,6 +5,7 @@ mod claims;
 mod directions;
 mod families;
 mod means;
+mod sittings;
 mod statistics;
 mod sweeps;
 mod worst;

@@ -21,7 +21,7 @@ use brickyard_machine::{Affinity, Ended, Failure, Traffic, current};
 use brickyard_run::{Dice, named};
 
 use crate::barrier::Barrier;
-use crate::build::{Job, SharedPages};
+use crate::build::{Blueprint, Job, SharedPages};
 use crate::platform::Simulated;
 use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
@@ -171,6 +171,14 @@ impl Storm {
     /// # Errors
     /// [`RunError`] for an impossible machine, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<StormRun, RunError> {
+        self.run_on(setting, &setting.blueprint())
+    }
+
+    /// Does the same on an allocator that is built otherwise.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_on(&self, setting: &Setting, blueprint: &Blueprint) -> Result<StormRun, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let once = |part| {
             let run = StormJob {
@@ -178,7 +186,7 @@ impl Storm {
                 setting: *setting,
                 part,
             };
-            let output = setting.blueprint().run(run);
+            let output = blueprint.run(run);
             output.map_err(|failure| setting.failed(failure))
         };
         let before = once(Part::WarmUp)?;

@@ -4,11 +4,11 @@ use brickyard_steps::{StopPlan, try_all};
 
 const USAGE: &str = "--only A,B: pairs of these calls; --stops N, --pairs N: at most so many stopping \
     points and pairs of them in a situation (--pairs alone: all); --every N: one situation in so \
-    many; --csv";
+    many; --first: end at the first two calls that fail; --csv";
 
 fn main() {
     let mut plan = StopPlan::default();
-    let mut csv = false;
+    let (mut csv, mut first) = (false, false);
     let mut arguments = std::env::args().skip(1).peekable();
     while let Some(argument) = arguments.next() {
         let mut number = || {
@@ -19,6 +19,7 @@ fn main() {
         };
         match argument.as_str() {
             "--csv" => csv = true,
+            "--first" => first = true,
             "--stops" => plan.stops_most = number(),
             "--pairs" => plan.pairs_most = number().unwrap_or(u64::MAX),
             "--every" => plan.every = number().unwrap_or(1),
@@ -45,6 +46,9 @@ fn main() {
         }
         for failure in tally.failures.values() {
             eprintln!("{a} | {b}: {failure}");
+        }
+        if first && failed > 0 {
+            std::process::exit(1);
         }
     });
     if failed > 0 {

@@ -15,9 +15,11 @@ mod progress;
 mod report;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use brickyard_experiments::apart::Apart;
 use brickyard_experiments::catalog;
 use brickyard_experiments::cell::{Cell, Scale};
 use brickyard_experiments::data::Data;
@@ -157,7 +159,8 @@ impl Reproduce {
         } else {
             self.is_new(&folder)?;
         }
-        let ended = self.run_cells(&folder, cells, traces)?;
+        let apart = self.apart(&folder)?;
+        let ended = self.run_cells(&folder, cells, traces, Some(&apart))?;
         let reported = self.report(&folder, &ended, expected.as_ref());
         match (self.verdict(&ended), reported) {
             (Ok(()), reported) => reported,
@@ -211,7 +214,7 @@ impl Reproduce {
             finished::same_seed(&folder, &cell, self.seed)?;
         }
         self.make_folder()?;
-        let ended = self.run_cells(&folder, cells, traces)?;
+        let ended = self.run_cells(&folder, cells, traces, None)?;
         self.verdict(&ended)
     }
 
@@ -247,11 +250,31 @@ impl Reproduce {
         left
     }
 
+    /// Returns how a timed cell is run in a process of its own: as the user would run it by name.
+    fn apart<'f>(&self, folder: &'f Folder) -> anyhow::Result<Apart<'f>> {
+        let words = |text: &str| OsString::from(text);
+        Ok(Apart {
+            program: std::env::current_exe().context("cannot find this program again")?,
+            arguments: vec![
+                words("reproduce"),
+                words("--seed"),
+                self.seed.to_string().into(),
+                words("--traces"),
+                self.traces.clone().into(),
+                words("--output"),
+                self.output.clone().into(),
+                words("--cell"),
+            ],
+            folder,
+        })
+    }
+
     fn run_cells(
         &self,
         folder: &Folder,
         cells: Vec<Cell>,
         traces: &Traces,
+        apart: Option<&Apart<'_>>,
     ) -> anyhow::Result<Ended> {
         interrupt::watch()?;
         let running = Running {
@@ -259,6 +282,7 @@ impl Reproduce {
             traces,
             seed: self.seed,
             longest_first: true,
+            apart,
             jobs: self.jobs,
             progress: &RunProgress::new(cells.len()),
         };

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
+use brickyard_experiments::cell::Scale;
 use brickyard_experiments::data::Data;
 use brickyard_experiments::document::Figure;
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::plan::Scope;
 use brickyard_experiments::raw::CellRows;
+use brickyard_experiments::record::Behind;
 use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::winner::winner;
@@ -33,29 +35,35 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// Writes all files from the rows of these cells, and prints the summary, whose last line is
-    /// the path of the page.
+    /// the path of the page. The rows of a quick run are judged together with those that the
+    /// record adds. Returns those of the run.
     pub(super) fn make(&self, cells: Vec<CellRows>) -> anyhow::Result<Data> {
         if cells.is_empty() {
             let path = self.folder.path().display();
             bail!("{path} has no finished cell, so there is nothing to report");
         }
-        let data = Data::new(cells)?;
+        let quick: Vec<&str> = self.scope.at(Scale::Quick).map(|one| one.name).collect();
+        let behind = Behind::of(&cells, |name| quick.contains(&name))
+            .map_err(|why| anyhow!("the record of this build is damaged: {why}"))?;
+        let own = Data::new(cells)?;
+        let all = own.cells().iter().chain(&behind.cells);
+        let data = Data::new(all.cloned().collect())?;
         let mut documents = documents::all();
         let experiments: Vec<&str> = self.scope.experiments().map(|one| one.name).collect();
         documents.retain(|document| experiments.contains(&document.experiment));
         let judge = Judge::new(&documents, &data);
         let file = |name: &str| self.folder.file(name);
-        write_rows(&file("rows.parquet"), &data)?;
-        write_csv(&file("rows.csv"), &data)?;
+        write_rows(&file("rows.parquet"), &own)?;
+        write_csv(&file("rows.csv"), &own)?;
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
-        let results = results(&data, |_, _| true)?;
+        let results = results(&own, |_, _| true)?;
         appear(&file("results.json"), |out| {
             let text = results.text(Format::Json, &TableOptions::default());
             out.write_all(text.as_bytes())
         })?;
-        let (pages, lacking) = pages::of(self.folder, &data);
+        let (pages, lacking) = pages::of(self.folder, &own);
         let mut warnings = self.warnings.clone();
-        warnings.extend(warnings::of(&documents, &data)?);
+        warnings.extend(warnings::of(&documents, &own)?);
         warnings.extend(lacking);
         warnings.iter().for_each(tell);
         let path = file("report.html");
@@ -64,6 +72,7 @@ impl Report<'_> {
         let report = page::Report {
             documents: &documents,
             data: &data,
+            behind: &behind,
             judged: &judged,
             command: self.commands.run(self.scope, Start::New, &self.again("")),
             cell_command: &cell_command,
@@ -76,8 +85,13 @@ impl Report<'_> {
         };
         appear(&path, |mut out| page::write(&report, &mut out))?;
         let path = path.display();
-        print(&format!("{}{path}\n", summary::of(&documents, &judged)))?;
-        Ok(data)
+        let mut said = summary::of(&documents, &judged);
+        let behind = behind.to_string();
+        if !behind.is_empty() {
+            said += &format!("{behind}\n");
+        }
+        print(&format!("{said}{path}\n"))?;
+        Ok(own)
     }
 
     /// Returns the command of a cell. A missing cell is run into the folder of the report, to

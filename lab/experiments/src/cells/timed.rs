@@ -6,14 +6,14 @@ use core::fmt;
 
 use anyhow::{Context as _, bail};
 
-use crate::raw::{Method, Raw};
+use crate::raw::{Method, Raw, SITTING};
 
 use super::order::order;
 use super::rows::{HOST, RowTemplate};
 use crate::cell::{Cell, Context, Scale};
 
-/// Rounds of every timed experiment.
-const ROUNDS: u32 = 15;
+/// Rounds of every timed experiment: two sittings.
+const ROUNDS: u32 = 2 * SITTING;
 
 /// Rounds of a quick run: the fewest with which a signed-rank test can find significance.
 pub(crate) const MIN_ROUNDS: u32 = 6;

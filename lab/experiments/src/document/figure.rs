@@ -191,6 +191,24 @@ impl Figure {
         self
     }
 
+    /// Returns the same figure of what was run under an assumption, on both sides.
+    pub(crate) fn under(&self, assumption: &str) -> Self {
+        let all = |keys: &[Key]| keys.iter().map(|key| under(key, assumption)).collect();
+        Self {
+            of: all(&self.of),
+            against: all(&self.against),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same figure with the own side under an assumption alone.
+    pub(crate) fn under_alone(&self, assumption: &str) -> Self {
+        Self {
+            against: self.against.clone(),
+            ..self.under(assumption)
+        }
+    }
+
     /// Returns all keys that it is computed from, those of its sweep included.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         let swept = self.swept.iter();

@@ -192,7 +192,7 @@ fn interpolated(shown: ShownIn, words: &str, between: impl IntoIterator<Item = P
 }
 
 /// Returns the geometric mean of speedups; of a single pair the speedup, whose interval is known.
-fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
+pub(crate) fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
     match (&of[..], &against[..]) {
         ([of], [against]) => Figure::compared(Statistic::Speedup, of.clone(), against.clone()),
         _ => Figure::gmean(of, against),
@@ -218,19 +218,19 @@ pub(crate) fn times(of: Key, against: Key, decimals: usize) -> Piece {
 /// Returns words chosen by the geometric mean of speedups: above 1, below 1, or within half a
 /// percent of 1 or within its own noise.
 pub(crate) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
-    word_beyond(0.005, of, against, words)
+    word_for(over(of, against), Vec::new(), 0.005, words)
 }
 
-/// Like [`word`], with the distance from 1 that counts as no difference.
-pub(crate) fn word_beyond(
+/// Returns words chosen by a speedup, and by the same under other assumptions.
+pub(crate) fn word_for(
+    figure: Figure,
+    swept: Vec<Figure>,
     margin: f64,
-    of: Vec<Key>,
-    against: Vec<Key>,
-    words: [&'static str; 3],
+    [above, below, between]: [&'static str; 3],
 ) -> Piece {
-    let [above, below, between] = words;
     Piece::Word(Word {
-        figure: over(of, against),
+        figure,
+        swept,
         margin,
         above,
         below,

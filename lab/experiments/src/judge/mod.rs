@@ -36,12 +36,16 @@
 //!
 //! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the
 //! same comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if
-//! every member has it by its own interval, otherwise the verdict is "depends on an assumption"
-//! (and the one without another assumption is kept beside it); it has the published size only if
-//! its own value and those of more than half of all members have it. A replay is one deterministic
-//! run of a machine whose parameters are assumed, so it decides nothing without a sweep, however
-//! often it is repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is
-//! "assumption not varied".
+//! every member has it, otherwise the verdict is "depends on an assumption" (and the one without
+//! another assumption is kept beside it); it has the published size only if its own value and those
+//! of more than half of all members have it. Of members that are replayed, in few phases, the mean
+//! counts; of others the interval. A replay is a run of a machine whose parameters are assumed, so
+//! it decides nothing without a sweep, in however many phases it is repeated. If a run lacks rows
+//! of a sweep, no sweep is shown, and the verdict is "assumption not varied".
+//!
+//! **Sittings.** A full run times its cells twice, before all others and after them. A direction
+//! counts only if each sitting has it by its own interval, and is undecided otherwise, as it is in a
+//! run of one sitting.
 //!
 //! **None published.** If a document published a difference below 1 % ([`NONE`]) that it does not
 //! call significant, or one that it calls noise itself, it counts as having published none: then
@@ -115,6 +119,8 @@ pub struct Judgement {
     pub verdict: Option<Verdict>,
     /// What the verdict would be without the other assumptions, if it depends on them.
     pub by_itself: Option<Verdict>,
+    /// Whether it was timed in one sitting only, which decides nothing.
+    pub once: bool,
 }
 
 impl Judgement {
@@ -147,6 +153,7 @@ impl Judgement {
             p_holm: None,
             verdict: None,
             by_itself: None,
+            once: false,
         }
     }
 }
@@ -288,7 +295,20 @@ impl<'d> Judge<'d> {
     ) {
         let of_several = out.constant || out.n >= 2;
         let own = Member::itself(sides, difference).filter(|_| of_several);
-        if let (Some(published), Some(own)) = (figure.published, own) {
+        let (Some(published), Some(own)) = (figure.published, own) else {
+            return;
+        };
+        if sides.is_timed() {
+            let sittings = sides.sittings();
+            out.once = sittings.is_empty();
+            let numbers = sittings.iter().filter_map(|sitting| {
+                let member = Member::itself(sitting, &sitting.difference()?)?;
+                Some(member.number())
+            });
+            let sittings = Swept::Sittings(numbers.collect());
+            let found = verdict::of(published, own.number(), &sittings);
+            out.verdict = found.map(|(verdict, _)| verdict);
+        } else {
             self.set_verdict(figure, published, &own, out);
         }
     }

@@ -6,7 +6,7 @@ use brickyard_results::judge::{self, Difference, common_runs};
 use brickyard_results::{Better, Runs, SIGNIFICANT_P};
 
 use crate::data::{Data, Key, Samples};
-use crate::raw::Method;
+use crate::raw::{Method, SITTING};
 
 /// The metric that the documents print as whole numbers, in pages or in percent of memory.
 const WHOLE: &str = "huge-pages";
@@ -52,6 +52,27 @@ impl<'d> Sides<'d> {
             runs: Runs::Paired,
             least,
         }
+    }
+
+    /// Returns those of each sitting, of what was timed in two.
+    pub(super) fn sittings(&self) -> Vec<Self> {
+        let runs = || self.of.runs.iter().copied();
+        let of = |late: bool| runs().filter(move |&run| (run > SITTING) == late);
+        let sittings = [false, true].map(|late| of(late).collect::<BTreeSet<u32>>());
+        if self.runs != Runs::Paired || sittings.iter().any(BTreeSet::is_empty) {
+            return Vec::new();
+        }
+        let of = |runs: &BTreeSet<u32>| Self {
+            of: only(self.of.clone(), runs),
+            against: only(self.against.clone(), runs),
+            ..self.clone()
+        };
+        sittings.iter().map(of).collect()
+    }
+
+    /// Returns true if a side was timed.
+    pub(super) fn is_timed(&self) -> bool {
+        self.of.kind == Method::Timed || self.against.kind == Method::Timed
     }
 
     /// Returns the values of both sides as they count where a ratio is taken.

@@ -7,6 +7,7 @@ use super::sides::Sides;
 use super::verdict::Number;
 use crate::data::{Data, Samples};
 use crate::document::{Figure, Swept};
+use crate::raw::Method;
 
 /// How far a figure moves if what its document does not say is assumed otherwise. Speedups; of a
 /// claim about a value, values.
@@ -76,11 +77,21 @@ impl Member {
     /// zero.
     fn of(swept: &Swept, figure: &Figure, data: &Data) -> Option<Self> {
         let label = swept.label.clone();
-        if figure.least().is_some() {
-            return Self::of_value(label, &data.samples(&swept.of)?);
-        }
-        let sides = Sides::of_keys(data, &swept.of, swept.against.as_ref()?)?;
-        Self::of_sides(label, &sides, &sides.difference()?)
+        let (member, is_assumed) = if figure.least().is_some() {
+            let of = data.samples(&swept.of)?;
+            let is_assumed = of.kind == Method::Replayed;
+            (Self::of_value(label, &of)?, is_assumed)
+        } else {
+            let sides = Sides::of_keys(data, &swept.of, swept.against.as_ref()?)?;
+            let member = Self::of_sides(label, &sides, &sides.difference()?)?;
+            (member, sides.is_assumed())
+        };
+        // Its few replays show where the mean moves to, and the figure itself how much they vary.
+        let mean = is_assumed.then(|| Interval::point(member.value));
+        Some(Self {
+            range: mean.or(member.range),
+            ..member
+        })
     }
 
     /// Returns the figure itself, as a member.

@@ -28,7 +28,7 @@ pub const NONE_RULE: &str = "If a document published a difference below 1 % that
 pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole numbers, so where a ratio of them is taken, a measured number below 0.5 counts as 0.5. Elsewhere a 0 on one side has a direction, and always another size than the published one, and a mean ratio with a 0 in it is not shown.";
 
 /// The rule for assumptions, as it is printed in the report.
-pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it; otherwise it depends on the assumption, and what it is without another one is shown beside. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
+pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it; otherwise it depends on the assumption, and what it is without another one is shown beside. A replay is a run of an assumed machine: it decides nothing without a sweep. It is repeated in five phases, which move the moments of the builds that coincide: its interval is over these, and of each other assumption the mean of two counts. What was timed counts only if two sittings of a full run, before all else and after it, agree.";
 
 /// A measured number: a speedup; of a claim about a value, the value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +47,8 @@ pub(super) enum Swept {
     Lacking,
     /// The number of each other member.
     Over(Vec<Number>),
+    /// It was timed: the number of each sitting, or none if there is only one.
+    Sittings(Vec<Number>),
 }
 
 /// Returns the verdict on a published figure, and the one on its own number if the first depends on
@@ -63,6 +65,13 @@ pub(super) fn of(
         Swept::NotNeeded => itself,
         Swept::Lacking => question.not_decided(Verdict::NotSwept),
         Swept::Over(members) => question.verdict(itself, members),
+        Swept::Sittings(sittings) => {
+            let agree = |sitting: &Number| Question::has_way_of(itself, question.answer(*sitting));
+            match !sittings.is_empty() && sittings.iter().all(agree) {
+                true => itself,
+                false => question.not_decided(Verdict::Undecided),
+            }
+        }
     };
     Some((verdict, (verdict == Verdict::Depends).then_some(itself)))
 }
@@ -127,17 +136,22 @@ impl Question {
         }
     }
 
+    /// Returns true if a verdict on another number goes the same way, whatever the size.
+    fn has_way_of(itself: Verdict, other: Verdict) -> bool {
+        use Verdict::{DirectionOnly, NoEffect, Same, Undecided};
+        match itself {
+            Same | DirectionOnly => matches!(other, Same | DirectionOnly),
+            NoEffect | Undecided => matches!(other, NoEffect | Undecided),
+            itself => other == itself,
+        }
+    }
+
     /// Returns the verdict on a number that by itself is `itself`, and on it under all other
     /// assumptions: it stands if they all have it, whatever their size.
     fn verdict(self, itself: Verdict, others: &[Number]) -> Verdict {
         use Verdict::{DirectionOnly, NoEffect, Same, Undecided};
         let others: Vec<Verdict> = others.iter().map(|&other| self.answer(other)).collect();
-        let agrees = |other: &Verdict| match itself {
-            Same | DirectionOnly => matches!(other, Same | DirectionOnly),
-            NoEffect | Undecided => matches!(other, NoEffect | Undecided),
-            itself => *other == itself,
-        };
-        if !others.iter().all(agrees) {
+        if !others.iter().all(|&other| Self::has_way_of(itself, other)) {
             return self.not_decided(Verdict::Depends);
         }
         let all = || others.iter().chain([&itself]);

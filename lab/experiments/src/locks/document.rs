@@ -179,7 +179,7 @@ impl<const N: usize, const STEPS: usize> Times<'_, N, STEPS> {
             let texts = of.as_ref().map(&printed);
             cells.extend((0..N).map(|column| {
                 let measured = workload
-                    .map(|workload| Figure::new(statistic, self.key(workload, column)).decimals(3));
+                    .map(|workload| Figure::new(statistic, self.key(workload, column)).decimals(5));
                 cell(measured, texts.map(|texts| texts[column]))
             }));
         }
@@ -195,7 +195,7 @@ impl<const N: usize, const STEPS: usize> Times<'_, N, STEPS> {
                 let text = of.as_ref().map(|of| of.speedup[step]);
                 let measured = workload.map(|workload| {
                     let (of, against) = (self.key(workload, step + 1), self.key(workload, step));
-                    Figure::compared(Statistic::Speedup, of, against).decimals(3)
+                    Figure::compared(Statistic::Speedup, of, against).decimals(4)
                 });
                 let claim = text.map_or(Claim::Noise, claim);
                 let judged = |figure| {

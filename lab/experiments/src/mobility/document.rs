@@ -66,7 +66,7 @@ pub(crate) fn document() -> Document {
 }
 
 /// Returns the names of the protocol's assumptions that are varied.
-fn assumptions() -> [&'static str; 10] {
+pub(crate) fn assumptions() -> [&'static str; 5] {
     variants::OF_2007.map(|variant| variant.name)
 }
 

@@ -3,8 +3,8 @@
 //!
 //! | cells | what is run |
 //! |---|---|
-//! | `mobility.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `mobility.MACHINE.RECLAIM.CONFIG.VARIANT` | the same with what the mail does not say varied ([`variants`]) |
+//! | `mobility.MACHINE.RECLAIM.CONFIG.RUN` | the protocol, a run for each phase |
+//! | `mobility.MACHINE.RECLAIM.CONFIG.VARIANT.RUN` | the same with what the mail does not say varied ([`variants`]) |
 //! | `mobility.min-free` | the claim about `min_free_kbytes` (`min_free.rs`) |
 //! | `mobility.MACHINE.kernbench.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
 //! | `mobility.MACHINE.pictures` | the protocol of three configurations on one machine, filmed (`pictures.rs`) |
@@ -51,8 +51,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 fn cells() -> Vec<Cell> {
     // The rows of filmed runs come with the film; the other runs have cells of their own.
     let mut cells = pictures::cells();
-    let all = all_runs().filter(|run| !pictures::has_rows_of(run));
-    cells.extend(all.map(protocol_cell));
+    for of in all_runs() {
+        let runs = if is_varied(&of) { variants::RUNS } else { 1 };
+        let own = (1..=runs).filter(|&run| run > 1 || !pictures::has_rows_of(&of));
+        cells.extend(own.map(|run| protocol_cell(of, run)));
+    }
     cells.extend(sweep_cells());
     cells.extend(min_free::cells());
     cells.extend(builds::cells());
@@ -100,44 +103,59 @@ const HUGE_FREE: Metric<'static> = Metric::higher("huge-free", "% of memory");
 
 const MIXED: Metric<'static> = Metric::lower("mixed", "blocks");
 
-fn protocol_cell(run: AntifragRun) -> Cell {
+fn protocol_cell(of: AntifragRun, run: u32) -> Cell {
     let AntifragRun {
         profile,
         reclaim,
         config,
-    } = run;
+    } = of;
     Cell {
-        name: format!("mobility.{}.{}.{config}", profile.name, reclaim.name()),
+        name: format!(
+            "mobility.{}.{}.{config}.{run}",
+            profile.name,
+            reclaim.name()
+        ),
         kind: Method::Replayed,
-        scale: scale_of(&run),
+        scale: match run {
+            1 => scale_of(&of),
+            _ => Scale::Full,
+        },
         seconds: seconds_of(&profile, reclaim),
         work: Box::new(move |context| {
-            let (result, _) = protocol::run(&run, &Settings::DEFAULT, Filmed::No, &context)?;
-            Ok(protocol_rows(&run, &result).into())
+            let settings = Settings::DEFAULT.of_run(run);
+            let (result, _) = protocol::run(&of, &settings, Filmed::No, &context)?;
+            Ok(protocol_rows(&of, run, &result).into())
         }),
     }
 }
 
-/// Returns the cells of the document's kernels and both kinds of reclaim, varied.
-fn sweep_cells() -> Vec<Cell> {
-    let varied = |run: &AntifragRun| {
-        run.reclaim != Reclaim::Compaction && variants::CONFIGS_2007.contains(&run.config)
-    };
-    let runs = all_runs().filter(varied);
-    runs.flat_map(|run| variants::OF_2007.map(|variant| sweep_cell(run, variant)))
-        .collect()
+/// Returns true for the document's kernels and both kinds of reclaim, and `brickyard` beside them:
+/// of these there are several runs, and variants.
+fn is_varied(of: &AntifragRun) -> bool {
+    of.reclaim != Reclaim::Compaction && variants::CONFIGS_2007.contains(&of.config)
 }
 
-fn sweep_cell(run: AntifragRun, variant: Variant) -> Cell {
+/// Returns the cells of these, varied.
+fn sweep_cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for of in all_runs().filter(is_varied) {
+        for variant in variants::OF_2007 {
+            cells.extend((1..=Variant::RUNS).map(|run| sweep_cell(of, variant, run)));
+        }
+    }
+    cells
+}
+
+fn sweep_cell(of: AntifragRun, variant: Variant, run: u32) -> Cell {
     let AntifragRun {
         profile,
         reclaim,
         config,
-    } = run;
+    } = of;
     let Variant { name, settings } = variant;
     Cell {
         name: format!(
-            "mobility.{}.{}.{config}.{name}",
+            "mobility.{}.{}.{config}.{name}.{run}",
             profile.name,
             reclaim.name()
         ),
@@ -145,14 +163,14 @@ fn sweep_cell(run: AntifragRun, variant: Variant) -> Cell {
         scale: Scale::Full,
         seconds: seconds_of(&profile, reclaim) * settings.memory,
         work: Box::new(move |context| {
-            let (result, _) = protocol::run(&run, &settings, Filmed::No, &context)?;
+            let (result, _) = protocol::run(&of, &settings.of_run(run), Filmed::No, &context)?;
             let row = |when: &str, pages| {
                 let workload = format!("{} {when} {name}", reclaim.name());
                 let template = RowTemplate {
                     machine: profile.name,
                     workload: &workload,
                     config: config.name(),
-                    run: 1,
+                    run,
                 };
                 template.row(&HUGE_PAGES, result.percent(pages))
             };
@@ -188,23 +206,24 @@ fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     }
 }
 
-fn protocol_rows(run: &AntifragRun, result: &Protocol) -> Vec<Raw> {
-    let workload = |when: &str| format!("{} {when}", run.reclaim.name());
+fn protocol_rows(of: &AntifragRun, run: u32, result: &Protocol) -> Vec<Raw> {
+    let workload = |when: &str| format!("{} {when}", of.reclaim.name());
     let (load, rest) = (workload("under load"), workload("at rest"));
-    let of = |workload| RowTemplate {
-        machine: run.profile.name,
+    let template = |workload| RowTemplate {
+        machine: of.profile.name,
         workload,
-        config: run.config.name(),
-        run: 1,
+        config: of.config.name(),
+        run,
     };
     let percent = |pages| result.percent(pages);
     let mut rows = vec![
-        of(&load).row(&HUGE_PAGES, percent(result.load.got)),
-        of(&rest).row(&HUGE_PAGES, percent(result.rest.got)),
-        of(&rest).row(&POSSIBLE, percent(result.rest_possible)),
+        template(&load).row(&HUGE_PAGES, percent(result.load.got)),
+        template(&rest).row(&HUGE_PAGES, percent(result.rest.got)),
+        template(&rest).row(&POSSIBLE, percent(result.rest_possible)),
     ];
-    if run.reclaim == Reclaim::Plain && SERIES.contains(&run.profile.name) {
-        let template = of(run.reclaim.name());
+    let series = run == 1 && SERIES.contains(&of.profile.name);
+    if series && of.reclaim == Reclaim::Plain {
+        let template = template(of.reclaim.name());
         for sample in &result.samples {
             let free = template.row(&HUGE_FREE, percent(sample.huge));
             let mixed = template.row(&MIXED, sample.mixed as f64);
@@ -229,7 +248,7 @@ mod tests {
     impl Watcher for Ignore {}
 
     fn run(machine: &str, reclaim: &str, config: &str) -> Vec<Raw> {
-        let name = format!("mobility.{machine}.{reclaim}.{config}");
+        let name = format!("mobility.{machine}.{reclaim}.{config}.1");
         rows_of(found(&cells(), &name))
     }
 
@@ -292,12 +311,12 @@ mod tests {
             all_runs().filter(pictures::has_rows_of).count(),
             pictures::CONFIGS.len()
         );
-        for run in all_runs() {
-            let cell = protocol_cell(run);
+        for of in all_runs() {
+            let cell = protocol_cell(of, 1);
             let count = cells.iter().filter(|other| other.name == cell.name).count();
             assert_eq!(
                 count,
-                usize::from(!pictures::has_rows_of(&run)),
+                usize::from(!pictures::has_rows_of(&of)),
                 "{}",
                 cell.name
             );

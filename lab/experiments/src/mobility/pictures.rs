@@ -59,7 +59,7 @@ fn filmed(machine: &str, context: &Context<'_>) -> anyhow::Result<Done> {
     for run in all_runs().filter(|run| run.profile.name == machine && is_filmed(run)) {
         let (result, film) = protocol::run(&run, &Settings::DEFAULT, Filmed::Yes, context)?;
         if has_rows_of(&run) {
-            rows.extend(protocol_rows(&run, &result));
+            rows.extend(protocol_rows(&run, 1, &result));
         }
         let template = RowTemplate {
             machine,

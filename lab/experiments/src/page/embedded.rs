@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::figure::ROW;
 use super::report::Report;
 use crate::document::Statistic;
+use crate::record;
 
 /// What the script reads.
 #[derive(Serialize)]
@@ -67,7 +68,11 @@ fn embedded(report: &Report<'_>) -> Embedded {
     let mut hosts = Words::new();
     let cells = report.data.cells().iter().map(|cell| {
         let command = (report.cell_command)(&cell.cell);
-        let host = hosts.number(cell.host.to_string());
+        let host = match report.behind.has(&cell.cell) {
+            true => format!("recorded on {}: {}", record::DATE, cell.host),
+            false => cell.host.to_string(),
+        };
+        let host = hosts.number(host);
         let seed = cell.seed.to_string();
         (cell.cell.clone(), cell.kind.name(), seed, host, command)
     });

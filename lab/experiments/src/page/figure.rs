@@ -23,6 +23,37 @@ pub(super) fn write_link(figure: &Figure, judgement: &Judgement, text: &str, out
     element.write(judgement, out);
 }
 
+/// Writes the ratio of a judged cell whose own number is none, and the published one.
+pub(super) fn write_ratio(figure: &Figure, judgement: &Judgement, out: &mut String) {
+    let published = figure.published.and_then(|published| published.speedup);
+    let (Some(own), Some(published)) = (judgement.speedup, published) else {
+        return;
+    };
+    if judgement.verdict.is_none() || figure.statistic == Statistic::Speedup {
+        return;
+    }
+    out.push_str("<span class=\"ratio\">");
+    write_times(own, judgement.rows.clone(), judgement.n, out);
+    let _ = write!(out, " times (published {})</span>", four_digits(published));
+}
+
+/// Writes a speedup as a link to its rows.
+fn write_times(value: f64, rows: Vec<usize>, n: usize, out: &mut String) {
+    if value.is_infinite() {
+        // No number that a script could compute again.
+        out.push_str("<span title=\"the baseline is 0\">\u{221e}</span>");
+        return;
+    }
+    let element = Element {
+        form: Form::Number,
+        statistic: Statistic::Speedup.name(),
+        scale: 1.0,
+        published: None,
+        text: &four_digits(value),
+    };
+    element.write(&Judgement::alone(value, "times", rows, n), out);
+}
+
 /// Writes the ends of a sweep, each a link to the rows of its member.
 pub(super) fn write_sweep(figure: &Figure, judgement: &Judgement, sweep: &Sweep, out: &mut String) {
     let (statistic, unit) = match figure.least() {
@@ -30,10 +61,8 @@ pub(super) fn write_sweep(figure: &Figure, judgement: &Judgement, sweep: &Sweep,
         None => (Statistic::Speedup, "times"),
     };
     let write_end = |member: &Member, out: &mut String| {
-        if member.value.is_infinite() {
-            // No number that a script could compute again.
-            out.push_str("<span title=\"the baseline is 0\">\u{221e}</span>");
-            return;
+        if statistic == Statistic::Speedup {
+            return write_times(member.value, member.rows.clone(), member.n, out);
         }
         let element = Element {
             form: Form::Number,
@@ -193,7 +222,7 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::NotSwept => ("\u{2026}", "noise"),
         Verdict::NoDifference => ("=", "none"),
         Verdict::OnlyHere => ("\u{2260}", "none"),
-        Verdict::Unclear => ("\u{2248}", "none"),
+        Verdict::Unclear => ("\u{225f}", "none"),
         Verdict::NotTestable => ("\u{2205}", "none"),
         Verdict::Contradicted => ("\u{2298}", "none"),
     }

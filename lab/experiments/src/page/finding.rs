@@ -6,8 +6,9 @@ use super::figure;
 use super::markup::Prose;
 use super::report::Report;
 use crate::directions::Directions;
-use crate::document::{Document, Finding, Outcome, Piece, Verdict};
-use crate::finding::printed_mean;
+use crate::document::{Document, Figure, Finding, Outcome, Piece, Verdict};
+use crate::finding::{NOT_VARIED, OVER_ALL, ends, printed_mean};
+use crate::judge::Judgement;
 use crate::numbers::shown;
 
 /// How much is written.
@@ -66,9 +67,21 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             }
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;
-                let chosen = word.chosen(&judgement);
+                let chosen = word.chosen(&judgement, report.judged);
                 figure::write_word(&word.figure, &judgement, &chosen, &mut out);
             }
+            Piece::Range(figures) => match ends(figures, report.judged) {
+                Some([low, high]) => {
+                    let write = |(figure, judgement): (&Figure, Judgement), out: &mut String| {
+                        figure::write_link(figure, &judgement, &shown(figure, &judgement), out);
+                    };
+                    write(low, &mut out);
+                    out.push_str(" to ");
+                    write(high, &mut out);
+                    out.push_str(OVER_ALL);
+                }
+                None => out.push_str(NOT_VARIED),
+            },
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(report.judged, document, *among);
                 if counts.all() == 0 {

@@ -5,13 +5,16 @@ use core::fmt;
 use crate::data::Data;
 use crate::document::{Document, Figure, Finding};
 use crate::judge::Judgement;
+use crate::record::Behind;
 
 /// Everything that goes into a report.
 pub struct Report<'r> {
     /// The documents, in the order of their sections.
     pub documents: &'r [Document],
-    /// All rows.
+    /// All rows, those that the record adds included.
     pub data: &'r Data,
+    /// What the record adds.
+    pub behind: &'r Behind,
     /// Returns the judgement of a figure; none if its rows are missing.
     pub judged: &'r dyn Fn(&Figure) -> Option<Judgement>,
     /// The command that made the run.

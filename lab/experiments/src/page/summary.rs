@@ -10,6 +10,7 @@ use super::report::Report;
 use crate::directions::{ANSWER_RULE, Answer, Directions};
 use crate::document::{Among, Document, ShownIn};
 use crate::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
+use crate::warnings::taken_by_others;
 
 /// The number of reasons for missing cells that are shown, and the number of cells for each.
 const REASONS_SHOWN: usize = 6;
@@ -82,6 +83,9 @@ fn write_line(document: &Document, counts: Directions, out: &mut String) {
         Some(answer) => {
             let (word, class) = (answer.words(), class(answer));
             let _ = write!(out, "<b class=\"answer {class}\">{word}</b>");
+            if let Some(why) = counts.why_undecided() {
+                let _ = write!(out, "<p>{}</p>", Escaped(why));
+            }
         }
         None if counts.beside() > 0 => {
             out.push_str("<span class=\"muted\">no direction was judged in this run</span>");
@@ -229,23 +233,43 @@ fn write_missing(report: &Report<'_>, out: &mut String) {
     out.push_str("</ul></details>");
 }
 
-/// Writes the date, the version, the size of the run and the hosts.
+/// Writes what a reader can check in a few minutes; the date, the version, the size of the run and
+/// the hosts.
 fn write_facts(report: &Report<'_>, out: &mut String) {
-    let mut hosts: Vec<String> = report
-        .data
-        .cells()
-        .iter()
-        .map(|cell| cell.host.to_string())
-        .collect();
+    let cells_here = || {
+        let cells = report.data.cells().iter();
+        cells.filter(|cell| !report.behind.has(&cell.cell))
+    };
+    let mut seeds: Vec<u64> = cells_here().map(|cell| cell.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    let behind = report.behind.to_string();
+    let most = taken_by_others(cells_here()).reduce(f64::max);
+    let quiet = most.map(|most| {
+        format!(" While they were timed here, others took at most {most:.1} % of a CPU.")
+    });
+    let quiet = quiet.unwrap_or_default();
+    let _ = write!(
+        out,
+        "<details class=\"notes\"><summary>What you can check in five minutes</summary><ul><li>Press a figure: its rows, and the command that measures them again. A cell that is simulated or replayed takes seconds and gives the same rows on any machine with the same build.</li><li>Seeds: run 1 of an experiment has seed {}, run 2 the next. The number of runs is n in the figure's rows; which host timed them stands there too.</li><li>Timed figures hang on the host, and a direction counts only if two sittings of one run agree.{quiet}</li><li>What differs from the documents' systems: <code>docs/book/internals/departures.md</code>.</li><li>{}</li></ul></details>",
+        seeds.join(", "),
+        match behind.is_empty() {
+            true => Escaped("All rows are of this run."),
+            false => Escaped(&behind),
+        }
+    );
+    let mut hosts: Vec<String> = cells_here().map(|cell| cell.host.to_string()).collect();
     hosts.sort_unstable();
     hosts.dedup();
+    let rows: usize = cells_here().map(|cell| cell.rows.len()).sum();
     let _ = write!(
         out,
         "<p class=\"facts\">Made {} by brickyard {}, from {} of {}. Host: {}. <a href=\"#raw\">All raw rows, and the command of the run.</a></p>",
         Escaped(&report.date),
         Escaped(&report.version),
-        counted(report.data.len(), "row", "rows"),
-        cells(report.data.cells().len()),
+        counted(rows, "row", "rows"),
+        cells(cells_here().count()),
         Escaped(&hosts.join("; "))
     );
 }

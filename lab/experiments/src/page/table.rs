@@ -153,6 +153,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
                 out.push_str("<span class=\"star\" title=\"p below 5 % after Holm's correction\"><span aria-hidden=\"true\">*</span><span class=\"unseen\">, significant</span></span>");
             }
             figure::write_mark(figure, &judgement, out);
+            figure::write_ratio(figure, &judgement, out);
             if let Some(sweep) = &judgement.sweep {
                 figure::write_sweep(figure, &judgement, sweep, out);
             }

@@ -9,7 +9,7 @@
 //! | `threads-140`, `threads-180` | instructions of two threads of a core take 1.4 and 1.8 times as long, not 1.6 |
 //! | `ahead` | half of a fetch from memory is hidden, as where the processor fetches the next records of frames ahead |
 //!
-//! | `instructions-fewer`, `instructions-more` | an instruction of each access fewer or more than counted, with magazines alone |
+//! | `instructions-fewer`, `instructions-more` | an instruction of each access fewer or more than counted, with magazines alone; on 32 CPUs of the machine of 2007 with the default |
 //!
 //! In `ahead` half as many fill buffers overlap, so that the clearing of a page takes as long as
 //! before. Only two threads of a core make the first two differ from the machine itself.
@@ -17,13 +17,15 @@
 use brickyard_machine::Profile;
 use brickyard_simulate::Configuration;
 
-use super::simulated::{FaultRun, PAGES};
+use super::simulated::{FaultRun, PAGES, RUNS, RUNS_2013, pages};
 use crate::cell::{Cell, Scale};
 use crate::cells::simulated::INSTRUCTIONS;
 
 const I7: &Profile = Profile::I7_2013;
 
-const RUNS: u32 = 5;
+/// The machine on which the default is compared with lists on this many CPUs.
+const METATM: &Profile = Profile::METATM_2007;
+const MOST_CPUS: usize = 32;
 
 /// An assumption.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +87,7 @@ pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for assumed in ASSUMED {
         for &cpus in assumed.cpus {
-            for run in 1..=RUNS {
+            for run in 1..=RUNS_2013 {
                 let of = |configuration| cell(assumed, cpus, configuration, run);
                 cells.extend(CONFIGURATIONS.map(of));
             }
@@ -98,8 +100,16 @@ pub(super) fn cells() -> Vec<Cell> {
                 more_instructions,
                 ..usual(cpus, Configuration::Magazine2013, run)
             };
-            cells.extend((1..=RUNS).map(|run| of_run(run).cell(Scale::Full)));
+            cells.extend((1..=RUNS_2013).map(|run| of_run(run).cell(Scale::Full)));
         }
+        let of_today = |run| FaultRun {
+            profile: METATM,
+            assumption: Some(name.to_owned()),
+            pages: pages(METATM, MOST_CPUS),
+            more_instructions,
+            ..usual(MOST_CPUS, Configuration::Brickyard, run)
+        };
+        cells.extend((1..=RUNS).map(|run| of_today(run).cell(Scale::Full)));
     }
     cells
 }

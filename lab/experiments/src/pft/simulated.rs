@@ -47,6 +47,7 @@ const fn faults(name: &'static str) -> Metric<'static> {
 struct Machine {
     profile: &'static Profile,
     cpus: &'static [usize],
+    runs: u32,
     /// How many of the runs belong to the quick scale.
     quick_runs: u32,
     /// The numbers of CPUs in it.
@@ -57,12 +58,14 @@ const MACHINES: [Machine; 2] = [
     Machine {
         profile: Profile::I7_2013,
         cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
+        runs: RUNS_2013,
         quick_runs: 2,
         quick_cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
     },
     Machine {
         profile: Profile::METATM_2007,
         cpus: &[1, 2, 4, 8, 16, 32],
+        runs: RUNS,
         quick_runs: 1,
         quick_cpus: &[1, 4, 32],
     },
@@ -84,7 +87,7 @@ const TIMES_CACHES: usize = 4;
 
 /// Returns the pages that all processes touch together on a machine of `cpus` CPUs: the rule that
 /// they do not fit into its caches.
-fn pages(profile: &Profile, cpus: usize) -> usize {
+pub(super) fn pages(profile: &Profile, cpus: usize) -> usize {
     let lines = match profile.llc {
         Some(llc) => llc.lines * profile.nodes,
         None => profile.l2.lines * profile.cores(cpus),
@@ -92,7 +95,11 @@ fn pages(profile: &Profile, cpus: usize) -> usize {
     PAGES.max(TIMES_CACHES * lines * profile.line_bytes / FRAME_BYTES)
 }
 
-const RUNS: u32 = 5;
+/// The runs on the machine of the document, as many as there.
+pub(super) const RUNS_2013: u32 = 20;
+
+/// The runs on the other one.
+pub(super) const RUNS: u32 = 5;
 
 /// What can be set on a simulated machine.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -156,7 +163,7 @@ pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for machine in MACHINES {
         for &cpus in machine.cpus {
-            for run in 1..=RUNS {
+            for run in 1..=machine.runs {
                 let of = |configuration| cell(machine, cpus, configuration, run);
                 cells.extend(SIMULATED_OF_2013.map(of));
             }

@@ -9,7 +9,7 @@
 use brickyard_machine::Profile;
 use brickyard_simulate::Configuration;
 
-use super::simulated::FaultRun;
+use super::simulated::{FaultRun, RUNS_2013};
 use crate::cell::{Cell, Scale};
 
 /// What is run of a size.
@@ -31,12 +31,12 @@ const SIZES: [Size; 4] = [
     Size {
         pages: 2048,
         cpus: &ALL,
-        runs: 5,
+        runs: RUNS_2013,
     },
     Size {
         pages: 8192,
         cpus: &ALL,
-        runs: 5,
+        runs: RUNS_2013,
     },
     Size {
         pages: 32768,

@@ -10,7 +10,7 @@ use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Finding, Mistake, Piece, Plot, Statistic, Table};
 use crate::documents::build::{
     Row, Today, axis, columns, curve, curve_over_names, directed, directions, finding, gmean,
-    heads, line, mean, names, printed_speedup, summary, times, word, word_beyond,
+    heads, line, mean, names, over, printed_speedup, summary, times, word, word_for,
 };
 
 const EXPERIMENT: &str = "slab";
@@ -475,10 +475,10 @@ fn findings() -> Vec<Finding> {
                 micros(8, AT_ONCE, SLQB),
                 micros(8, AT_ONCE, SLUB),
                 micros(8, AT_ONCE, SLAB),
-                word_beyond(
+                word_for(
+                    over(of(8, AT_ONCE, SLQB), of(8, AT_ONCE, SLUB)),
+                    Vec::new(),
                     1.0 / SAME - 1.0,
-                    of(8, AT_ONCE, SLQB),
-                    of(8, AT_ONCE, SLUB),
                     same,
                 ),
                 micros(8, DEFERRED, SLQB),

@@ -51,8 +51,24 @@ const PARAMETERS: &[Parameter] = &[
         "cycles",
         "unit of latencies: cycles, or memory-latencies, the time of one fetch from the local memory",
     ),
+    Parameter::new(
+        "magazines",
+        "2",
+        "number of magazines that all CPUs share, 1 to 64: of magazine-2013 alone",
+    ),
+    Parameter::new(
+        "limit",
+        "1024",
+        "pages above which a magazine gives back, at least 64: of magazine-2013 alone",
+    ),
     MEMORY,
 ];
+
+/// The fewest pages of a magazine: the most that it gives back at a time.
+const LEAST_LIMIT: usize = 64;
+
+/// The most magazines.
+const MOST_MAGAZINES: usize = 64;
 
 /// The frames of a machine for each of its CPUs: 256 MiB, little for machines of so many CPUs. With
 /// less, a design whose caches are a share of the memory is measured at the size of that share.
@@ -68,6 +84,8 @@ struct Run {
     cpus: usize,
     frames: usize,
     configuration: Configuration,
+    /// The number of magazines, and the pages above which one gives back.
+    magazines: (usize, usize),
     /// The cycles of the unit of latencies, and its name.
     unit: (u64, &'static str),
     run: u32,
@@ -81,6 +99,8 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         "memory-latencies" => (profile.memory_cycles, "memory latencies"),
         _ => return Err(wrong("unit", "it is cycles or memory-latencies")),
     };
+    let magazines = magazines(settings)?;
+    let suffix = settings.suffix(&["magazines", "limit"]);
     let shapes = settings.list::<Shape>("shape")?;
     let cpus = settings.cpus("cpus")?;
     let machines: Vec<Frames> = shapes
@@ -105,17 +125,39 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
                 cpus,
                 frames,
                 configuration,
+                magazines,
                 unit,
                 run,
             };
-            run.cell()
+            run.cell(suffix.clone())
         })?);
     }
     Ok(cells)
 }
 
+/// Returns the number of magazines and the limit of each.
+fn magazines(settings: &Settings<'_>) -> Result<(usize, usize), Refusal> {
+    let number = settings.count("magazines")?;
+    if !(1..=MOST_MAGAZINES).contains(&number) {
+        let why = format_args!("give 1 to {MOST_MAGAZINES}");
+        return Err(wrong("magazines", why));
+    }
+    let limit = settings.count("limit")?;
+    if limit < LEAST_LIMIT {
+        return Err(wrong("limit", format_args!("give at least {LEAST_LIMIT}")));
+    }
+    let configs: Vec<Configuration> = settings.list("config")?;
+    let is_set = !settings.suffix(&["magazines", "limit"]).is_empty();
+    if is_set && !configs.contains(&Configuration::Magazine2013) {
+        let why =
+            "magazine-2013 alone has magazines, and is not among the designs; give it in config";
+        return Err(wrong("config", why));
+    }
+    Ok((number, limit))
+}
+
 impl Run {
-    fn cell(self) -> Cell {
+    fn cell(self, suffix: String) -> Cell {
         let (machine, cpus) = (self.profile.name, self.cpus);
         let (shape, config, run) = (self.storm.shape, self.configuration, self.run);
         Cell {
@@ -124,20 +166,25 @@ impl Run {
             scale: Scale::Full,
             // Waits are many simulated accesses.
             seconds: 6e-6 * (self.storm.pages * cpus) as f64,
-            work: Box::new(move |context| Ok(self.rows(&context)?.into())),
+            work: Box::new(move |context| Ok(self.rows(&suffix, &context)?.into())),
         }
     }
 
-    fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
-        let measured = self.storm.run(&Setting {
+    fn rows(&self, suffix: &str, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
+        let setting = Setting {
             profile: self.profile,
             cpus: self.cpus,
             configuration: self.configuration,
             frames: self.frames,
             seed: context.seed_of(self.run),
             more_instructions: 0,
-        })?;
-        let workload = format!("{} cpus-{}", self.storm.shape, self.cpus);
+        };
+        let mut blueprint = setting.blueprint();
+        let (magazines, limit) = self.magazines;
+        blueprint.plan.whole.magazines = magazines;
+        blueprint.plan.whole.magazine.limit = limit;
+        let measured = self.storm.run_on(&setting, &blueprint)?;
+        let workload = format!("{} cpus-{}{suffix}", self.storm.shape, self.cpus);
         let template = RowTemplate {
             machine: self.profile.name,
             workload: &workload,
@@ -184,4 +231,53 @@ fn traffic(run: &StormRun, cpus: usize) -> [(Metric<'static>, f64); 4] {
         (lower("line-waits", share), run.line_waits_percent(cpus)),
         (lower("lock-waits", share), run.lock_waits_percent(cpus)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::testing::rows_of;
+
+    fn cells_with(set: &[&str]) -> Result<Vec<Cell>, Refusal> {
+        let pair = |text: &&str| {
+            let (name, value) = text.split_once('=').unwrap();
+            (name.to_owned(), value.to_owned())
+        };
+        let pairs: Vec<(String, String)> = set.iter().map(pair).collect();
+        cells(&Settings::new(&EXPERIMENT, None, Some(1), &pairs)?)
+    }
+
+    #[test]
+    fn more_magazines_are_contended_less_and_a_larger_one_goes_to_the_zone_less_often() {
+        let of = |more: &[&str]| {
+            let usual = ["config=magazine-2013", "cpus=8", "pages=600"];
+            let cells = cells_with(&[&usual, more].concat()).unwrap();
+            let value = |rows: &[Raw], metric: &str| {
+                rows.iter().find(|row| row.metric == metric).unwrap().value
+            };
+            let rows = rows_of(&cells[0]);
+            (rows[0].workload.clone(), value(&rows, "throughput"))
+        };
+        let (usual, two) = of(&["shape=hot"]);
+        let (named, eight) = of(&["shape=hot", "magazines=8"]);
+        assert_eq!((&*usual, &*named), ("hot cpus-8", "hot cpus-8 magazines-8"));
+        assert!(eight > 1.5 * two, "{eight} {two}");
+        let (_, small) = of(&["shape=deep", "limit=64"]);
+        let (_, large) = of(&["shape=deep", "limit=65536"]);
+        assert!(large > small, "{large} {small}");
+    }
+
+    #[test]
+    fn magazines_are_those_of_a_design_that_has_them() {
+        for (wrong, why) in [
+            (&["magazines=0"][..], "magazines"),
+            (&["magazines=65"], "1 to 64"),
+            (&["limit=63"], "at least 64"),
+            (&["magazines=4", "config=vanilla"], "magazine-2013 alone"),
+        ] {
+            let refused = cells_with(wrong).unwrap_err().to_string();
+            assert!(refused.contains(why), "{wrong:?}: {refused}");
+        }
+        assert!(cells_with(&["config=vanilla"]).is_ok());
+    }
 }

@@ -259,7 +259,7 @@ fn cache() -> Table {
 }
 
 /// Returns the names of the protocol's assumptions that are varied.
-fn assumptions() -> [&'static str; 7] {
+fn assumptions() -> [&'static str; 3] {
     variants::OF_2005.map(|variant| variant.name)
 }
 

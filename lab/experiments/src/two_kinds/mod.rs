@@ -3,8 +3,8 @@
 //!
 //! | cells | what is run |
 //! |---|---|
-//! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT` | the same with what the posting does not say varied ([`variants`]) |
+//! | `two-kinds.desktop-2005.protocol.CONFIG.RUN` | the protocol, a run for each phase |
+//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT.RUN` | the same with what the posting does not say varied ([`variants`]) |
 //! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU (`commands.rs`) |
 //! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory (`aim9.rs`) |
 //! | `two-kinds.host.render.ROUND` | the renderer, on the same (`render.rs`) |
@@ -48,10 +48,19 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Returns all cells.
 fn cells() -> Vec<Cell> {
-    let whole = |config| huge_pages(config, None);
-    let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(whole).collect();
+    let mut cells = Vec::new();
+    for config in Configuration::ALL {
+        let runs = match variants::CONFIGS_2005.contains(&config) {
+            true => variants::RUNS,
+            false => 1,
+        };
+        cells.extend((1..=runs).map(|run| huge_pages(config, None, run)));
+    }
     for config in variants::CONFIGS_2005 {
-        cells.extend(variants::OF_2005.map(|variant| huge_pages(config, Some(variant))));
+        for variant in variants::OF_2005 {
+            let of_run = |run| huge_pages(config, Some(variant), run);
+            cells.extend((1..=Variant::RUNS).map(of_run));
+        }
     }
     cells.extend(commands::cells());
     cells.extend(aim9::cells());
@@ -61,8 +70,8 @@ fn cells() -> Vec<Cell> {
 
 const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
 
-/// Returns the cell of the protocol, or of a variant.
-fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
+/// Returns the cell of a run of the protocol, or of a variant.
+fn huge_pages(config: Configuration, variant: Option<Variant>, run: u32) -> Cell {
     let of = |text: &str, between: &str| match variant {
         Some(variant) => format!("{text}{between}{}", variant.name),
         None => text.to_owned(),
@@ -70,29 +79,32 @@ fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
     let settings = variant.map_or(Settings::DEFAULT, |variant| variant.settings);
     let workloads = [of("under load", " "), of("at rest", " ")];
     Cell {
-        name: of(
-            &format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
-            ".",
+        name: format!(
+            "{}.{run}",
+            of(
+                &format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
+                "."
+            )
         ),
         kind: Method::Replayed,
         scale: match variant {
-            Some(_) => Scale::Full,
-            None => render::scale_of(config.name()),
+            None if run == 1 => render::scale_of(config.name()),
+            _ => Scale::Full,
         },
         seconds: 1.5,
         work: Box::new(move |context| {
-            let run = AntifragRun {
+            let of = AntifragRun {
                 profile: Profile::OF_2005,
                 reclaim: Reclaim::Plain,
                 config,
             };
-            let (result, _) = protocol::run(&run, &settings, Filmed::No, &context)?;
+            let (result, _) = protocol::run(&of, &settings.of_run(run), Filmed::No, &context)?;
             let row = |workload: &str, pages: usize| {
                 let template = RowTemplate {
                     machine: Profile::OF_2005.name,
                     workload,
                     config: config.name(),
-                    run: 1,
+                    run,
                 };
                 template.row(&HUGE_PAGES, pages as f64)
             };
@@ -115,7 +127,7 @@ mod tests {
     fn huge_pages_are_those_of_the_documented_protocol() {
         let rows = rows_of(found(
             &cells(),
-            "two-kinds.desktop-2005.protocol.two-kinds-2005",
+            "two-kinds.desktop-2005.protocol.two-kinds-2005.1",
         ));
         assert_eq!(
             keys(&rows),

@@ -188,12 +188,13 @@ fn a_word_is_true_whatever_the_number_is() {
         });
     let words: Vec<_> = words.collect();
     assert!(words.len() > 5);
+    let nothing_else = &|_: &Figure| None;
     for word in words {
         assert!(matches!(
             word.figure.statistic,
             Statistic::Speedup | Statistic::GmeanSpeedup
         ));
-        let exactly = |value| word.chosen(&found(value, None, true));
+        let exactly = |value| word.chosen(&found(value, None, true), nothing_else);
         assert_eq!(exactly(2.0), word.above);
         assert_eq!(exactly(0.5), word.below);
         assert_eq!(exactly(1.0), word.between);
@@ -201,7 +202,8 @@ fn a_word_is_true_whatever_the_number_is() {
         assert_eq!(exactly(1.05), word.above);
         assert_eq!(exactly(0.95), word.below);
         // With the interval of the samples.
-        let within = |value, interval| word.chosen(&found(value, Some(interval), false));
+        let within =
+            |value, interval| word.chosen(&found(value, Some(interval), false), nothing_else);
         assert_eq!(within(2.0, (1.5, 2.5)), word.above);
         assert_eq!(within(0.5, (0.4, 0.6)), word.below);
         let unsure = format!("{} (as far as this run can tell)", word.between);
@@ -211,9 +213,9 @@ fn a_word_is_true_whatever_the_number_is() {
         // Nor does a small one on an assumed machine.
         let mut assumed = found(1.05, None, true);
         assumed.assumed = true;
-        assert_eq!(word.chosen(&assumed), unsure);
+        assert_eq!(word.chosen(&assumed, nothing_else), unsure);
         // Without an interval, only a large difference counts.
-        let once = |value| word.chosen(&found(value, None, false));
+        let once = |value| word.chosen(&found(value, None, false), nothing_else);
         assert_eq!(once(1.05), unsure);
         assert_eq!(once(1.2), word.above);
         assert_eq!(once(0.8), word.below);
@@ -233,6 +235,7 @@ fn found(value: f64, interval: Option<(f64, f64)>, constant: bool) -> Judgement 
         }),
         constant,
         assumed: false,
+        once: false,
         sweep: None,
         p: None,
         p_holm: None,

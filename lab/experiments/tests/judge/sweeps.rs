@@ -79,7 +79,7 @@ fn a_figure_is_a_member_of_its_sweep() {
 /// As in a quick run.
 #[test]
 fn a_sweep_with_missing_rows_is_not_shown() {
-    for kind in [Method::Replayed, Method::Simulated, Method::Timed] {
+    for kind in [Method::Replayed, Method::Simulated] {
         let data = swept(
             kind,
             &[
@@ -108,6 +108,31 @@ fn members_with_several_runs_have_intervals() {
         let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
         assert_eq!(judgement.verdict, Some(expected));
     }
+}
+
+/// Of replays in a few phases the mean is what counts: the figure itself shows how much they vary.
+#[test]
+fn members_that_are_replayed_count_by_their_means() {
+    let own: (&str, &[f64], &[f64]) = ("", &[10.0; 5], &[19.0, 20.0, 21.0, 20.0, 20.5]);
+    for (new, expected) in [
+        ([12.0, 40.0], Verdict::Same),
+        ([8.0, 11.0], Verdict::Depends),
+    ] {
+        let data = swept(Method::Replayed, &[own, ("a", &[10.0; 2], &new)]);
+        let figure = figure(Statistic::Mean, Some(2.0)).swept(&["a"]);
+        let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{new:?}");
+        assert!(judgement.interval.is_some());
+    }
+    // The figure itself has an interval over its phases, and may be undecided.
+    let own: (&str, &[f64], &[f64]) = ("", &[10.0; 5], &[2.0, 60.0, 5.0, 50.0, 9.0]);
+    let data = swept(Method::Replayed, &[own, ("a", &[10.0; 2], &[5.0, 20.0])]);
+    let figure = figure(Statistic::Mean, Some(2.0)).swept(&["a"]);
+    let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+    assert!(matches!(
+        judgement.verdict,
+        Some(Verdict::Undecided | Verdict::Depends)
+    ));
 }
 
 /// A machine that has nothing at all under one assumption was varied all the same.

@@ -31,14 +31,14 @@ fn a_figure_that_is_zero_has_a_direction() {
             Some(Verdict::NoEffect),
         ),
         (
-            Method::Timed,
+            Method::Simulated,
             [5.0, 6.0],
             [0.0, 0.0],
             Some(Verdict::Opposite),
         ),
         // It is zero at times.
         (
-            Method::Timed,
+            Method::Simulated,
             [5.0, 0.0],
             [0.0, 0.0],
             Some(Verdict::Undecided),

@@ -155,9 +155,12 @@ fn every_figure_follows_from_its_rows() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let page = page_sample::page(&documents, &data, Vec::new());
     let count = check_figures(&page, &data);
-    // Two tables of 12 by 8, one of 2 by 5 with the two ends of 8 sweeps, the winner, findings in
-    // the summary and the section, and every point of three plots.
-    assert_eq!(count, 2 * 96 + 10 + 2 * 8 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
+    // Two tables of 12 by 8, one of 2 by 5 with the two ends of 8 sweeps and 5 ratios, 8 more ratios,
+    // the winner, findings in the summary and the section, and every point of three plots.
+    assert_eq!(
+        count,
+        2 * 96 + 10 + 2 * 8 + 5 + 8 + 1 + 2 + 3 + 5 * (8 + 5 + 120)
+    );
     // What is shown is the value, scaled and rounded.
     let mut scales = BTreeSet::new();
     for element in figures(&page) {

@@ -145,7 +145,9 @@ fn a_sweep_shows_its_ends() {
             row.matches(", 3 assumptions</span>").count(),
             if swept { 2 } else { 0 }
         );
-        assert_eq!(figures(row).len(), if swept { 6 } else { 2 });
+        // One of the two cells is a mean, which has its ratio beside it.
+        assert_eq!(row.matches("class=\"ratio\"").count(), 1);
+        assert_eq!(figures(row).len(), if swept { 7 } else { 3 });
         let elements = figures(row);
         let verdicts: Vec<&str> = elements
             .iter()

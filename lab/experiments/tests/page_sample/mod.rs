@@ -9,6 +9,7 @@ use brickyard_experiments::document::{
 use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
+use brickyard_experiments::record::Behind;
 use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
 use brickyard_pictures::plot::{Axis, Scale};
 use brickyard_results::{Better, Host};
@@ -56,7 +57,8 @@ pub(crate) fn data() -> Data {
                 let wave = 1.0 + f64::from(round * 37 % 11) / 90.0;
                 let value = (10.0 + 11.0 * i as f64 + 3.0 * (j as f64 - 3.5).abs()) * wave;
                 let of = self::batch(batch, config);
-                rows.push(raw(&of, "ns/page", Better::Lower, round, value));
+                // In two sittings.
+                rows.push(raw(&of, "ns/page", Better::Lower, round + 5, value));
             }
         }
         cells.push(cell(&format!("timed.{round}"), Method::Timed, rows));
@@ -181,6 +183,7 @@ fn findings() -> Vec<Finding> {
             pieces: vec![
                 text("With magazines a page is "),
                 Piece::Word(Word {
+                    swept: Vec::new(),
                     figure: speed(),
                     margin: 0.01,
                     above: "cheaper",
@@ -462,6 +465,7 @@ pub(crate) fn page_judged(
     let report = Report {
         documents,
         data,
+        behind: &Behind::default(),
         judged,
         command: "brickyard reproduce --quick -o report".to_owned(),
         cell_command: &|cell| format!("brickyard reproduce --cell '{cell}' -o report"),

@@ -19,8 +19,8 @@ pub(super) const TEXT: f64 = 13.0;
 /// The height of a line of text.
 pub(super) const LINE: f64 = 18.0;
 
-/// Slightly more than the average width of a letter.
-const LETTER: f64 = 7.1;
+/// More than the average width of a letter, in wide fonts too: a name that is cut says nothing.
+const LETTER: f64 = 7.6;
 
 /// The widest name that is written beside its curve.
 const BESIDE_MAX: f64 = 158.0;

@@ -64,6 +64,8 @@ struct Running<'s> {
     slabs_from: u32,
     // Repetitions done.
     done: u32,
+    // The time of its next step: what `next_due` returned after the last change.
+    due: u64,
 }
 
 /// Counts of the load's requests and steps.
@@ -112,6 +114,7 @@ impl<'s> Load<'s> {
                 tree_from: 0,
                 slabs_from: 0,
                 done: 0,
+                due: 0,
             });
             let pages = program.script.pages() as u64;
             pages_from += pages.next_multiple_of(Order::MAX.frames() as u64);
@@ -122,6 +125,7 @@ impl<'s> Load<'s> {
             pages_from += running.program.tree;
             running.slabs_from = numbered(pages_from)?;
             pages_from += running.program.tree / PAGES_PER_SLAB;
+            running.due = running.next_due();
         }
         if numbered(pages_from)? == PageId::NONE.0 {
             return Err(BuildError::TooManyPages);
@@ -138,6 +142,15 @@ impl<'s> Load<'s> {
     #[must_use]
     pub(super) const fn pages(&self) -> usize {
         self.pages as usize
+    }
+
+    /// Returns true if a page is one of this trace's own, not of a tree.
+    pub(super) fn has_read(&self, page: PageId, script: &Script) -> bool {
+        let of = |running: &Running<'_>| {
+            let pages = running.pages_from..running.pages_from + script.pages() as u32;
+            core::ptr::eq(running.program.script, script) && pages.contains(&page.0)
+        };
+        self.running.iter().any(of)
     }
 
     /// The counts of its requests so far.
@@ -164,6 +177,7 @@ impl<'s> Load<'s> {
             } else {
                 running.step(kernel, nodes, processor, cpus, &mut self.served);
             }
+            running.due = running.next_due();
             if kernel.is_woken() {
                 kernel.run_background();
             }
@@ -174,7 +188,7 @@ impl<'s> Load<'s> {
     /// Returns the program whose next step is due first and its time, if that is before `until`.
     #[inline]
     fn next(&self, until: u64) -> Option<(usize, u64)> {
-        let due = self.running.iter().map(Running::due).enumerate();
+        let due = self.running.iter().map(|running| running.due).enumerate();
         let (place, time) = due.min_by_key(|&(_, time)| time)?;
         (time < until).then_some((place, time))
     }
@@ -182,8 +196,7 @@ impl<'s> Load<'s> {
 
 impl Running<'_> {
     /// Returns the time of its next step.
-    #[inline]
-    fn due(&self) -> u64 {
+    fn next_due(&self) -> u64 {
         let program = &self.program;
         if self.copied < program.tree {
             let from = program.starts.saturating_sub(program.copying);
@@ -314,4 +327,77 @@ fn take<'z, 'k, Z: LabZone>(
     served.asked += 1;
     let taken = kernel.take(nodes, 0, request, step.role, step.marks, page);
     served.failed += u64::from(taken.is_err());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use brickyard::MigrateType;
+    use brickyard_trace::{Event, Flags, Header, HostTexts, NameId, Trace, What};
+
+    use super::*;
+
+    /// A trace of one allocation on a host of 1024 frames.
+    fn script() -> Script {
+        let zoneinfo = "Node 0, zone   Normal\n  pages free     1024\n        min      4\n        low      5\n        high     6\n        spanned  1024\n        present  1024\n        managed  1024\n  start_pfn:           0\n";
+        let header = Header {
+            cpus: 1,
+            frame_bytes: 4096,
+            page_block_order: 9,
+            duration: SHORTEST,
+            flags: Flags::canonical(),
+            start: HostTexts {
+                zoneinfo: zoneinfo.into(),
+                buddyinfo: "Node 0, zone   Normal 0 0 0 0 0 0 0 0 0 0 1\n".into(),
+                ..HostTexts::default()
+            },
+            ..Header::default()
+        };
+        let taken = Event {
+            time: 0,
+            frame: 40,
+            what: What::Alloc {
+                mobility: MigrateType::Movable,
+                flags: header.flags.parse_names("GFP_HIGHUSER_MOVABLE"),
+            },
+            pid: 1,
+            name: NameId(0),
+            cpu: 0,
+            order: Order::ZERO,
+        };
+        Script::of_events(&Trace {
+            header,
+            names: vec!["cc1".into()],
+            events: vec![taken],
+            ..Trace::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_a_trace_reads_is_told_from_trees_and_from_other_traces() {
+        let (build, walk) = (script(), script());
+        let program = |script, tree| Program {
+            script,
+            starts: 0,
+            tree,
+            copying: 0,
+            stretch: 1.0,
+            anonymous: 1.0,
+            passes: None,
+        };
+        let load = Load::new(&[program(&build, 16), program(&walk, 0), program(&build, 16)]);
+        let load = load.unwrap();
+        let of_walk: Vec<u32> = (0..load.pages)
+            .filter(|&page| load.has_read(PageId(page), &walk))
+            .collect();
+        assert_eq!(of_walk.len(), walk.pages());
+        assert_eq!(of_walk.first(), Some(&load.running[1].pages_from));
+        for running in &load.running {
+            for page in [running.tree_from, running.slabs_from] {
+                assert!(!load.has_read(PageId(page), &walk));
+            }
+        }
+        assert!(!load.has_read(PageId::NONE, &walk));
+    }
 }

@@ -10,6 +10,10 @@
 //! brickyard run mobility --on bl6-13 --set config=vanilla --set reclaim=plain --set memory=1 --set phase=0
 //! ```
 //!
+//! Boot logs that the author posted a week later give gekko-lp1 4 GiB and bl6-13 1 GiB; with these and
+//! seven builds, `vanilla` is far from what was published, so how many kernels were built is what is
+//! not known (`docs/book/internals/lab.md`).
+//!
 //! Huge pages: 2 MiB on x86 (order 9), 16 MiB on ppc64 with its 4 KiB pages (order 12). According to
 //! the posting of 2005, 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 

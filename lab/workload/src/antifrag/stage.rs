@@ -131,37 +131,47 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         }
     }
 
-    /// Ends the processes and deletes the trees. Unmovable slabs stay, and slabs that are not
-    /// empty.
+    /// Ends the processes and deletes the trees. Unmovable slabs stay, slabs that are not empty, and
+    /// what the walk has read: nobody deletes its files.
     fn end_everything(&self) {
         let goes = |block: &Block| match block.role {
-            Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
-            Role::SlabReclaimable => !holds_others(block),
+            Role::Anonymous | Role::PageTable | Role::Kernel => true,
+            Role::File => !self.load.has_read(block.page, self.protocol.walk),
+            Role::SlabReclaimable => {
+                !self.load.has_read(block.page, self.protocol.walk) && !holds_others(block)
+            }
             _ => false,
         };
         self.kernel.end(goes);
     }
 
-    /// Writes a file as large as memory through the page cache, and deletes it. (That the posting
-    /// of 2005 also read it, with `cat`, is not modelled.)
+    /// Writes a file as large as memory through the page cache, reads it, and deletes it, as the
+    /// posting of 2005 has it, to evict all else. When a page of it is read, reclaim has long taken
+    /// the one that was written: the oldest go first, and what is cached of the file is its end.
     fn stream_file(&mut self) {
+        for marks in [mark::DIRTY, 0] {
+            self.stream(marks);
+        }
+        self.kernel
+            .end(|block| block.role == Role::File && block.page == PageId::NONE);
+    }
+
+    /// Takes a page for each of a file as large as memory, at the disk's rate.
+    fn stream(&mut self, marks: u8) {
         let request = Request::page(Mobility::Movable);
         for _ in 0..self.machine.frames() {
-            let page = PageId::NONE;
             let taken = self
                 .kernel
-                .take(self.nodes, 0, &request, Role::File, mark::DIRTY, page);
+                .take(self.nodes, 0, &request, Role::File, marks, PageId::NONE);
             if taken.is_err() {
                 break;
             }
             if self.kernel.is_woken() {
                 self.kernel.run_background();
             }
-            // The disk's rate.
             self.now += WRITE_NANOSECONDS;
             self.kernel.set_time(self.now);
         }
-        self.kernel.end(|block| block.role == Role::File);
     }
 
     pub(super) fn sample(&mut self, watcher: &mut impl Watcher) {
