@@ -133,7 +133,7 @@ mod tests {
             keys(&rows),
             [("under load", "huge-pages"), ("at rest", "huge-pages")]
         );
-        // The figures of docs/book/results.md.
+        // The first of the five phases whose mean is in docs/book/results.md.
         assert_eq!((rows[0].value, rows[1].value), (188.0, 345.0));
         assert!(
             rows.iter()
