@@ -18,7 +18,7 @@ use brickyard_run::interrupt;
 use brickyard_run::terminal::tell;
 
 use crate::cells::rows::{HOST, RowTemplate};
-use crate::lock::WAITING;
+use crate::lock::{CANNOT, WAITING};
 use crate::store::Folder;
 
 /// What others took of the CPUs while a cell was timed.
@@ -54,9 +54,18 @@ impl Apart<'_> {
         for _ in 0..TRIES {
             let before = Ticks::read();
             let begun = Instant::now();
-            self.one(cell)?;
+            let waited = match self.one(cell) {
+                Ok(waited) => waited,
+                // The rows of the try before are there, and so must be what disturbed them.
+                Err(_) if taken.is_some() => break,
+                Err(error) => return Err(error),
+            };
             let seconds = begun.elapsed().as_secs_f64();
             taken = before.and_then(|before| Some(Ticks::read()?.by_others_since(before, seconds)));
+            if waited {
+                // Most of that time nothing was timed here.
+                taken = None;
+            }
             if interrupt::asked() || taken.is_none_or(|taken| taken <= DISTURBED) {
                 break;
             }
@@ -67,28 +76,34 @@ impl Apart<'_> {
         }
     }
 
-    /// Runs the cell once; what its process says while it waits is passed on.
-    fn one(&self, cell: &str) -> anyhow::Result<()> {
+    /// Runs the cell once; what its process says of the host's lock is passed on. Returns true if it
+    /// waited for that.
+    fn one(&self, cell: &str) -> anyhow::Result<bool> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(cell);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot run this program again")?;
-        let mut last = String::new();
+        let (mut last, mut own, mut waited) = (String::new(), None, false);
+        let of_cell = format!("brickyard: {cell}: ");
         if let Some(said) = child.stderr.take() {
             for line in BufReader::new(said).lines().map_while(Result::ok) {
-                if line.starts_with(WAITING) {
+                if line.starts_with(WAITING) || line.starts_with(CANNOT) {
+                    waited |= line.starts_with(WAITING);
                     tell(&line);
-                }
-                if !line.trim().is_empty() {
+                } else if let Some(why) = line.strip_prefix(&of_cell) {
+                    own = Some(why.to_owned());
+                } else if !line.trim().is_empty() {
                     last = line;
                 }
             }
         }
-        match child.wait()?.success() {
-            true => Ok(()),
-            false if last.is_empty() => bail!("its process ended without a word"),
-            false => bail!("{}", last.strip_prefix("brickyard: ").unwrap_or(&last)),
+        let last = last.strip_prefix("brickyard: ").unwrap_or(&last);
+        match (child.wait()?.success(), own) {
+            (true, _) => Ok(waited),
+            (false, Some(why)) => bail!("{why}"),
+            (false, None) if last.is_empty() => bail!("its process ended without a word"),
+            (false, None) => bail!("{last}"),
         }
     }
 

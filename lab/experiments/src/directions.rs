@@ -26,7 +26,7 @@ impl Directions {
             if let Some(verdict) = judgement.verdict {
                 counts.counts[verdict as usize] += 1;
                 counts.corrected[verdict as usize] += usize::from(judgement.remains());
-                counts.once += usize::from(judgement.once);
+                counts.once += usize::from(judgement.once && verdict.is_of_direction());
             }
         }
         counts

@@ -104,7 +104,7 @@ impl Word {
 }
 
 /// What follows the ends of a range, and what stands in its place if this run lacks one.
-pub(crate) const OVER_ALL: &str = " over all assumptions";
+pub(crate) const OVER_ALL: &str = " over the assumptions that were varied";
 pub(crate) const NOT_VARIED: &str = "assumptions not varied in this run";
 
 /// Returns those of these figures with the lowest and the highest number; none if one is missing.

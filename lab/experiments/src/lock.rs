@@ -49,6 +49,9 @@ pub fn folder(folder: &Path, say: impl Fn(&str)) -> Result<Lock, Refusal> {
 /// How the notice that it is waited for begins.
 pub(crate) const WAITING: &str = "waiting:";
 
+/// How the notice that there is none begins.
+pub(crate) const CANNOT: &str = "cannot lock";
+
 /// The lock held while something is timed on this host.
 #[derive(Debug)]
 pub(crate) struct HostLock {
@@ -87,7 +90,7 @@ impl HostLock {
                 Err(error) => {
                     if self.is_first() {
                         say(&format!(
-                            "cannot lock {path}: {error}; make sure that nothing else is timed on this host"
+                            "{CANNOT} {path}: {error}; make sure that nothing else is timed on this host"
                         ));
                     }
                     return Some(Lock { _file: None });

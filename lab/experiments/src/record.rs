@@ -1,17 +1,17 @@
 //! The recorded full run, which stands behind a quick one.
 //!
 //! A quick run has too few cells to decide: no other assumptions, few runs. But a cell that is not
-//! timed gives the same rows everywhere ([`same-name-same-work`](crate::cell)), so if all that an
-//! experiment has run are the recorded ones to the last bit, the other cells of the record are what
-//! this build would measure too. If one differs, this build computes something else, and the record
-//! says nothing about it. Timed cells are never taken from the record.
+//! timed gives the same rows everywhere ([`same-name-same-work`](crate::cell)), so if all cells of an
+//! experiment's quick run are the recorded ones to the last bit, the other cells of the record stand
+//! for what this build would measure. If one differs, or is missing, this build may compute something
+//! else, and the record says nothing about it. Timed cells are never taken from the record.
 
 use core::fmt;
 use std::collections::{HashMap, HashSet};
 
 use brickyard_results::counted;
 
-use crate::raw::{CellRows, Raw};
+use crate::raw::{CellRows, Raw, experiment_of};
 use crate::store::read_rows_bytes;
 
 /// The rows of the recorded run.
@@ -33,43 +33,44 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Returns what the record adds to the cells of a run, for those experiments that are `wanted`.
+    /// Returns what the record adds to the cells of a run, for the experiments of these cells, all of
+    /// which the run must have.
     ///
     /// # Errors
     /// If this build's record cannot be read.
-    pub fn of(run: &[CellRows], wanted: impl Fn(&str) -> bool) -> Result<Self, String> {
-        Ok(Self::within(&read_rows_bytes(ROWS)?, run, wanted))
+    pub fn of(run: &[CellRows], planned: &[String]) -> Result<Self, String> {
+        Ok(Self::within(&read_rows_bytes(ROWS)?, run, planned))
     }
 
-    fn within(record: &[CellRows], run: &[CellRows], wanted: impl Fn(&str) -> bool) -> Self {
+    fn within(record: &[CellRows], run: &[CellRows], planned: &[String]) -> Self {
         let by_name: HashMap<&str, &CellRows> =
             record.iter().map(|cell| (&*cell.cell, cell)).collect();
-        let mut experiments: Vec<&str> = Vec::new();
-        for cell in run {
-            let name = cell.experiment();
-            if wanted(name) && !experiments.contains(&name) {
-                experiments.push(name);
-            }
-        }
+        let mut experiments: Vec<&str> = planned.iter().map(|cell| experiment_of(cell)).collect();
+        experiments.dedup();
+        let begun = |name: &&str| run.iter().any(|cell| cell.experiment() == *name);
+        experiments.retain(begun);
         let mut behind = Self::default();
         for name in experiments {
             let exact = |cell: &&CellRows| cell.experiment() == name && cell.kind.is_exact();
             let own: Vec<&CellRows> = run.iter().filter(exact).collect();
             let differs = own.iter().find_map(|cell| {
                 let recorded = by_name.get(&*cell.cell).copied();
-                Some((cell, difference(cell, recorded)?))
+                Some(format!("{} {}", cell.cell, difference(cell, recorded)?))
             });
-            if let Some((cell, why)) = differs {
-                let why = format!("{} {why}", cell.cell);
+            // One that failed, or was not run, may be the one that differs.
+            let lacks = planned.iter().find(|cell| {
+                experiment_of(cell) == name && !own.iter().any(|one| one.cell == **cell)
+            });
+            let lacks = lacks.map(|cell| format!("{cell} is missing"));
+            if let Some(why) = differs.or(lacks) {
                 behind.others.push((name.to_owned(), why));
                 continue;
             }
             behind.same.0 += own.len();
             behind.same.1 += own.iter().map(|cell| cell.rows.len()).sum::<usize>();
-            let names: Vec<&str> = own.iter().map(|cell| &*cell.cell).collect();
-            // Without a cell of its own that was compared, nothing is known about the build.
+            let names: HashSet<&str> = own.iter().map(|cell| &*cell.cell).collect();
             let rest = record.iter().filter(exact);
-            let rest = rest.filter(|cell| !names.contains(&&*cell.cell) && !names.is_empty());
+            let rest = rest.filter(|cell| !names.contains(&*cell.cell));
             behind.cells.extend(rest.cloned());
         }
         let names = behind.cells.iter().map(|cell| cell.cell.clone());
@@ -170,6 +171,10 @@ mod tests {
         ]
     }
 
+    fn planned(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|&cell| cell.to_owned()).collect()
+    }
+
     fn names(behind: &Behind) -> Vec<&str> {
         behind.cells.iter().map(|cell| &*cell.cell).collect()
     }
@@ -181,10 +186,10 @@ mod tests {
             // A timed cell is compared with nothing.
             cell("a.host.1", Method::Timed, 9.0),
             cell("b.2", Method::Replayed, 1.5),
-            // No exact cell: nothing is known about the build.
+            // Not asked for.
             cell("c.1", Method::Timed, 1.5),
         ];
-        let behind = Behind::within(&record(), &run, |_| true);
+        let behind = Behind::within(&record(), &run, &planned(&["a.1", "b.2"]));
         assert_eq!(names(&behind), ["a.2", "b.1"]);
         assert!(behind.has("a.2") && !behind.has("a.1"));
         let said = behind.to_string();
@@ -193,8 +198,12 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("other 2 cells"), "{said}");
-        let one = Behind::within(&record(), &run, |name| name == "b");
+        let one = Behind::within(&record(), &run, &planned(&["b.2"]));
         assert_eq!(names(&one), ["b.1"]);
+        // Nothing is known about a build of which a cell failed, or none was run.
+        let lacking = Behind::within(&record(), &run, &planned(&["a.1", "a.2", "b.2", "d.1"]));
+        assert_eq!(names(&lacking), ["b.1"]);
+        assert!(lacking.to_string().contains("a, since a.2 is missing"));
     }
 
     #[test]
@@ -224,7 +233,8 @@ mod tests {
             ),
             (other(|cell| cell.rows[0].run = 2), "a.1 has a m of 1.5"),
         ] {
-            let behind = Behind::within(&record(), &[wrong, good.clone()], |_| true);
+            let run = [wrong, good.clone()];
+            let behind = Behind::within(&record(), &run, &planned(&["a.1", "b.1"]));
             assert_eq!(names(&behind), ["b.2"], "{why}");
             let said = behind.to_string();
             assert!(said.contains(why), "{said}");

@@ -10,7 +10,7 @@ use brickyard_experiments::data::Data;
 use brickyard_experiments::document::Figure;
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::plan::Scope;
-use brickyard_experiments::raw::CellRows;
+use brickyard_experiments::raw::{CellRows, experiment_of};
 use brickyard_experiments::record::Behind;
 use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
@@ -43,7 +43,11 @@ impl Report<'_> {
             bail!("{path} has no finished cell, so there is nothing to report");
         }
         let quick: Vec<&str> = self.scope.at(Scale::Quick).map(|one| one.name).collect();
-        let behind = Behind::of(&cells, |name| quick.contains(&name))
+        let planned = self.scope.cells().into_iter();
+        let planned = planned.filter(|cell| cell.kind.is_exact());
+        let planned = planned.filter(|cell| quick.contains(&experiment_of(&cell.name)));
+        let planned: Vec<String> = planned.map(|cell| cell.name).collect();
+        let behind = Behind::of(&cells, &planned)
             .map_err(|why| anyhow!("the record of this build is damaged: {why}"))?;
         let own = Data::new(cells)?;
         let all = own.cells().iter().chain(&behind.cells);

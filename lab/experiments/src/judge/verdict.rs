@@ -66,7 +66,10 @@ pub(super) fn of(
         Swept::Lacking => question.not_decided(Verdict::NotSwept),
         Swept::Over(members) => question.verdict(itself, members),
         Swept::Sittings(sittings) => {
-            let agree = |sitting: &Number| Question::has_way_of(itself, question.answer(*sitting));
+            let agree = |sitting: &Number| {
+                let found = question.answer(*sitting);
+                found != Verdict::Undecided && Question::has_way_of(itself, found)
+            };
             match !sittings.is_empty() && sittings.iter().all(agree) {
                 true => itself,
                 false => question.not_decided(Verdict::Undecided),
