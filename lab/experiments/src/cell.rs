@@ -17,7 +17,7 @@ use super::traces::Traces;
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scale {
-    /// What two cores can run in two to three minutes.
+    /// What two cores can run in three to four minutes.
     Quick,
     /// Everything.
     Full,

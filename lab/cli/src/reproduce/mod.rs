@@ -50,11 +50,11 @@ use report::Report;
 /// The options of `brickyard reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Run what two cores can do in two to three minutes. This is the default.
+    /// Run what two cores can do in three to four minutes. This is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Run everything: as many runs as the documents had, and all configurations. Half an
-    /// hour or more on two cores.
+    /// Run everything: as many runs as the documents had, and all configurations. An hour
+    /// or more on two cores.
     #[arg(long)]
     full: bool,
     /// Run only these experiments, separated by commas.
