@@ -203,20 +203,25 @@ mod tests {
     }
 
     #[test]
-    fn what_the_process_says_last_is_the_error() {
+    fn what_the_process_says_of_the_cell_or_last_is_the_error() {
         let folder = Folder::new(std::path::Path::new("/nowhere"));
-        let apart = Apart {
-            program: PathBuf::from("/bin/sh"),
-            arguments: [
-                "-c",
-                "echo first >&2; echo brickyard: no traces >&2; exit 1",
-                "sh",
-            ]
-            .map(Into::into)
-            .into(),
-            folder: &folder,
-        };
-        let error = apart.time("slab.host.heaps.1").unwrap_err();
-        assert_eq!(error.to_string(), "no traces");
+        for (says, error) in [
+            ("echo first >&2; echo brickyard: no traces >&2", "no traces"),
+            // Of the cell, rather than how many failed.
+            (
+                "echo brickyard: slab.host.heaps.1: no peers >&2; echo brickyard: 1 cell failed >&2",
+                "no peers",
+            ),
+            ("true", "its process ended without a word"),
+        ] {
+            let says = format!("{says}; exit 1");
+            let apart = Apart {
+                program: PathBuf::from("/bin/sh"),
+                arguments: ["-c", &says, "sh"].map(Into::into).into(),
+                folder: &folder,
+            };
+            let found = apart.time("slab.host.heaps.1").unwrap_err();
+            assert_eq!(found.to_string(), error);
+        }
     }
 }
