@@ -287,6 +287,44 @@ fn hits_are_counted_where_that_was_chosen() {
     assert_eq!(next.numbers().hits, Some(0));
 }
 
+/// Batches that begin anywhere in a sheaf: where one begins at an end, the next ones find what they
+/// need at hand all the same.
+#[test]
+fn who_comes_and_goes_over_the_end_of_a_sheaf_misses_seldom() {
+    type Counting<'p> = Sheafed<'p, &'p TestPages, Counted<'p, Pinned<Watched>>>;
+    for (size, most) in [(64, 24), (1024, 8), (4096, 4)] {
+        let source = TestPages::new(4096, 1);
+        let mut counts = vec![core::mem::MaybeUninit::uninit(); Counted::<()>::bytes(4)];
+        let counted = Counted::new(pinned(Watched::default()), 4, &mut counts).unwrap();
+        let mut bench = Bench::new::<Counting<'_>>(plan(), &source);
+        let slabs = bench.slabs::<Counting<'_>>(&source, counted);
+        let cache = make(&slabs, CacheSpec::new("batches", size));
+        let hits = || {
+            let numbers = cache.numbers();
+            (numbers.hits.unwrap() + numbers.free_hits.unwrap()) as usize
+        };
+        let mut kept = Vec::new();
+        for _ in 0..200 {
+            for batch in 1..=most {
+                let before = hits();
+                for _ in 0..20 {
+                    give(&cache, &take(&cache, batch));
+                }
+                let missed = 2 * 20 * batch - (hits() - before);
+                // Until the sheaves are as they are best for batches like this one.
+                assert!(
+                    missed <= 4,
+                    "{size} bytes, {} kept: {missed} in batches of {batch}",
+                    kept.len()
+                );
+            }
+            kept.extend(take(&cache, 1));
+        }
+        give(&cache, &kept);
+        cache.destroy().unwrap();
+    }
+}
+
 #[test]
 fn slabinfo_is_linux_s() {
     with(plan(), |slabs| {

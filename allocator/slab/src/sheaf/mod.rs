@@ -21,6 +21,10 @@
 //! cache that is checked, has the top of a sheaf that is empty and full at once ([`closed`]). So
 //! both ways miss, and the fast path needs no case for either.
 //!
+//! Where `main` is empty and the spare serves, they share what that holds; exchanged, they would be
+//! exchanged back by the next frees, again and again, where a program comes and goes over the end of
+//! a sheaf. Where `main` is full, a spare with room takes its place.
+//!
 //! Behind them, per cache and node, is a depot. It has full and empty sheaves (the barn) and slabs
 //! with free objects (the partial list). Both are behind one lock, which is taken once for as many
 //! objects as a sheaf holds. A sheaf changes hands as a whole. Where one CPU only allocates and
@@ -218,17 +222,22 @@ where
                 return Some(object);
             }
         }
-        let full = match self.take_spare::<C>(backend, info) {
-            Some(spare) if !spare.is_empty() => Some(spare),
+        let spare = self.take_spare::<C>(backend, info);
+        let was_spare = spare.as_ref().is_some_and(|spare| !spare.is_empty());
+        let full = match spare {
+            Some(spare) if was_spare => Some(spare),
             spare => self.full_sheaf::<C>(backend, info, spare, cpu),
         };
         let Some(full) = full else {
             return self.single::<C>(backend, info);
         };
         let object = full.pop()?;
-        if (top == closed() || top % SHEAF_BYTES == empty)
-            && self.detach::<C>(backend, cpu, column, top, full.top())
-        {
+        let shares = was_spare && full.is_more_than_half(info.geometry.capacity as usize);
+        if top != closed() && top % SHEAF_BYTES != empty {
+            self.to_barn::<C>(backend, info, full, false);
+        } else if shares && top != closed() {
+            self.share::<C>(backend, info, (cpu, top), full);
+        } else if self.detach::<C>(backend, cpu, column, top, full.top()) {
             // SAFETY: taken out of the row just now.
             if let Some(old) = unsafe { Sheaf::of_row(top) } {
                 self.keep_as_spare::<C>(backend, info, old);
@@ -281,7 +290,7 @@ where
         let spare = self.take_spare::<C>(backend, info);
         // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
         let check = || self.is_out(backend, info, object);
-        let fresh = self.empty_sheaf::<C>(backend, info, node, spare, check)?;
+        let fresh = self.sheaf_with_room::<C>(backend, info, node, spare, check)?;
         let Some(fresh) = fresh else {
             return self.give_single::<C>(backend, info, object);
         };

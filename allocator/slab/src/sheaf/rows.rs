@@ -3,7 +3,7 @@
 use brickyard_sync::{Ordering, RawLock};
 
 use super::purpose::Purpose;
-use super::state::{SPARE, Sheafed};
+use super::state::{MAIN, SPARE, Sheafed};
 use super::words::{Sheaf, closed, in_sheaf};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
@@ -44,6 +44,29 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         }
         // SAFETY: taken out of the row just now.
         unsafe { Sheaf::of_row(spare) }
+    }
+
+    /// Makes `main` of the empty sheaf that it is, with `top`, and of half of what `full` holds, and
+    /// the rest the spare. Exchanged as a whole, the two would be exchanged back by as few frees,
+    /// again and again where a program comes and goes over the end of a sheaf.
+    pub(super) fn share<C: Caller>(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+        (cpu, top): (usize, usize),
+        full: Sheaf,
+    ) {
+        let column = self.column(info.id, MAIN);
+        if self.detach::<C>(backend, cpu, column, top, closed()) {
+            // SAFETY: taken out of the row just now.
+            if let Some(main) = unsafe { Sheaf::of_row(top) } {
+                full.give_half(&main);
+                if !self.detach::<C>(backend, cpu, column, closed(), main.top()) {
+                    self.to_barn::<C>(backend, info, main, false);
+                }
+            }
+        }
+        self.keep_as_spare::<C>(backend, info, full);
     }
 
     /// Returns how many objects lie in all CPUs' rows: an estimate, since the CPUs go on.

@@ -158,6 +158,27 @@ impl Sheaf {
         (last - self.top()) / WORD_BYTES
     }
 
+    /// Returns true if it holds more than half of `capacity` objects, for which it has room.
+    pub(super) fn is_more_than_half(&self, capacity: usize) -> bool {
+        2 * self.room() < capacity
+    }
+
+    /// Moves the last half of what it holds to an empty sheaf of the same cache, in their order.
+    pub(super) fn give_half(&self, empty: &Self) {
+        let (top, to) = (self.top(), empty.top());
+        debug_assert!(empty.is_empty());
+        // Both sentinels stand at the same place.
+        let held = (top - (to % SHEAF_BYTES + self.address)) / WORD_BYTES;
+        let bytes = held.div_ceil(2) * WORD_BYTES;
+        for offset in (WORD_BYTES..=bytes).step_by(WORD_BYTES) {
+            // Relaxed, both: see `get`.
+            let object = self.word(top - bytes + offset).load(Ordering::Relaxed);
+            empty.word(to + offset).store(object, Ordering::Relaxed);
+        }
+        self.set(TOP, top - bytes);
+        empty.set(TOP, to + bytes);
+    }
+
     /// Fetches all entries, the last ones first, which are needed first. A sheaf that another CPU
     /// has written is in that CPU's cache. So its lines come all at once, instead of each when its
     /// first entry is wanted.
