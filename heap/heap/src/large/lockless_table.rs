@@ -10,8 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard_arena::Region;
 
-use super::piece::Piece;
-use super::{LargeBlocks, rounded, unmap, whole};
+use super::{LargeBlocks, Piece, piece_of, rounded, unmap};
 
 /// So many blocks can be listed beside the table.
 pub(super) const BESIDE: usize = 64;
@@ -94,7 +93,7 @@ impl LargeBlocks {
         let place = self.beside(start)?;
         let bytes = place.take(start)?;
         place.leave();
-        Some(whole(start, bytes))
+        Some(piece_of(start, bytes))
     }
 
     /// Moves what is listed beside the table into it, and returns true if the address was listed
@@ -111,7 +110,7 @@ impl LargeBlocks {
                 table.unreserve();
                 return false;
             };
-            table.put(whole(start, bytes));
+            table.put(piece_of(start, bytes));
             place.leave();
             true
         })

@@ -4,34 +4,28 @@
 //! goes back to it. A block grows by moving its pages (`mremap`), not its bytes. The table
 //! (`address_table.rs`) maps addresses to lengths.
 //!
-//! A piece of address space (`piece.rs`) is a block, or one that was and is kept.
-//!
 //! While the gate is closed, blocks are listed beside the table (`lockless_table.rs`).
 //!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
-mod assemble;
 mod lockless_table;
-mod piece;
 mod spare;
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::{Region, Release, Threads, page_bytes};
-use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
 use lockless_table::{BESIDE, Unlisted};
-use piece::Piece;
 use spare::Spare;
 
-use crate::address_table::Table;
+use crate::address_table::{Known, Table};
 use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;
@@ -52,11 +46,39 @@ pub(crate) struct LargeBlocks {
     looking_at: AtomicUsize,
     /// The bytes of spare pieces.
     idle: AtomicUsize,
-    /// Whether pages are moved: one of [`assemble::moves`].
-    moves: AtomicU8,
     /// Where memory may be huge pages, if it is not as in the rest of the process.
     huge: Option<Huge>,
     beside: [Unlisted; BESIDE],
+}
+
+/// A piece of address space that is a block, or was one and is kept: whole pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    address: usize,
+    bytes: usize,
+}
+
+// SAFETY: both are 0 then.
+unsafe impl Known for Piece {
+    const NOTHING: Self = Self {
+        address: 0,
+        bytes: 0,
+    };
+
+    fn address(&self) -> usize {
+        self.address
+    }
+}
+
+impl Piece {
+    /// Divides it at a byte, a multiple of a page. `None` for a part without any.
+    fn split(self, at: usize) -> [Option<Self>; 2] {
+        debug_assert!(at.is_multiple_of(page_bytes()));
+        let at = at.min(self.bytes);
+        let (address, bytes) = (self.address + at, self.bytes - at);
+        let parts = [Self { bytes: at, ..self }, Self { address, bytes }];
+        parts.map(|part| (part.bytes > 0).then_some(part))
+    }
 }
 
 /// So many bytes may be unmapped at once in any case: that takes some hundred microseconds.
@@ -81,7 +103,6 @@ impl LargeBlocks {
             lately: AtomicUsize::new(0),
             looking_at: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
-            moves: AtomicU8::new(assemble::moves::ALLOWED),
             huge: None,
             beside: [const { Unlisted::new() }; BESIDE],
         }
@@ -149,7 +170,7 @@ impl LargeBlocks {
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. Also
     /// returns what is in it. Takes up to four system calls; none where a spare piece serves as it
-    /// is; one for each piece that it is assembled of.
+    /// is.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         let is_usual = align <= page_bytes();
         let length = self.rounded(bytes)?;
@@ -238,10 +259,20 @@ impl LargeBlocks {
             return None;
         }
         let (piece, look) = self.with_spare(|spare| spare.take(bytes))?;
-        if piece.bytes < bytes {
-            return self.assembled(piece, look, bytes);
+        if piece.bytes >= bytes {
+            return Some(self.cut(piece, look, bytes));
         }
-        Some(self.cut(piece, look, bytes))
+        if self.unit() > page_bytes() {
+            // Moved, it might begin in the middle of a huge page.
+            self.keep(piece, Some(look));
+            return None;
+        }
+        // SAFETY: `spare-owned`: nobody uses it.
+        let longer = unsafe { self.resized(piece, bytes) };
+        if longer.is_none() {
+            unmap(piece);
+        }
+        longer
     }
 
     /// Cuts a piece that is long enough, and keeps what is left.
@@ -427,28 +458,16 @@ impl LargeBlocks {
         start_of(new)
     }
 
-    /// Makes a piece longer or shorter. `None`, and it is as it was, if the system has no room.
+    /// Makes a piece longer or shorter. `None`, and it is as it was, if the system has no room, or
+    /// if the program has made several mappings of it (by locking a part, for one).
     ///
     /// # Safety
     /// Nobody uses it meanwhile, nor by its old address afterwards.
     unsafe fn resized(&self, old: Piece, bytes: usize) -> Option<Piece> {
-        if old.is_whole() {
-            // SAFETY: `mapping-listed`: a mapping of so many bytes. The rest is passed on.
-            let moved = unsafe { remapped(start_of(old)?, old.bytes, bytes) };
-            return Some(whole(moved.ok()?, bytes));
-        }
-        if let [Some(head), Some(tail)] = old.split(bytes) {
-            unmap(tail);
-            return Some(head);
-        }
-        // The system does not make several mappings longer. This is done once: the new one is
-        // whole.
-        let region = self.new_mapping(bytes, 1).ok()?;
-        let new = leaked(region);
-        // SAFETY: both have so many bytes, and are apart. Nobody uses the old one any more.
-        unsafe { start_of(new)?.copy_from_nonoverlapping(start_of(old)?, old.bytes) };
-        self.keep(old, None);
-        Some(new)
+        let (start, flags) = (start_of(old)?, MremapFlags::MAYMOVE);
+        // SAFETY: `mapping-listed`, `spare-owned`: whole pages. The rest is passed on.
+        let moved = unsafe { mremap(start.as_ptr().cast(), old.bytes, bytes, flags) };
+        Some(piece_of(NonNull::new(moved.ok()?.cast())?, bytes))
     }
 }
 
@@ -457,30 +476,21 @@ fn start_of(piece: Piece) -> Option<NonNull<u8>> {
     NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))
 }
 
-/// Returns a piece of one mapping.
-fn whole(start: NonNull<u8>, bytes: usize) -> Piece {
-    Piece::whole(start.as_ptr().expose_provenance(), bytes)
+/// Returns the piece that begins at an address.
+fn piece_of(start: NonNull<u8>, bytes: usize) -> Piece {
+    Piece {
+        address: start.as_ptr().expose_provenance(),
+        bytes,
+    }
 }
 
 /// Keeps a new mapping as a piece.
 fn leaked(region: Region) -> Piece {
     let bytes = region.bytes();
-    whole(region.leak(), bytes)
+    piece_of(region.leak(), bytes)
 }
 
-/// Makes a mapping longer or shorter. It may move.
-///
-/// # Safety
-/// So many bytes are whole pages of one mapping, which nobody uses meanwhile, nor by their old
-/// address afterwards.
-unsafe fn remapped(start: NonNull<u8>, had: usize, bytes: usize) -> Result<NonNull<u8>, Errno> {
-    let flags = MremapFlags::MAYMOVE;
-    // SAFETY: passed on.
-    let moved = unsafe { mremap(start.as_ptr().cast(), had, bytes, flags) }?;
-    NonNull::new(moved.cast()).ok_or(Errno::NOMEM)
-}
-
-/// Ends the mappings of a piece that is the caller's.
+/// Ends the mapping of a piece that is the caller's.
 fn unmap(piece: Piece) {
     if let Some(start) = start_of(piece) {
         // SAFETY: `mapping-listed`, `spare-owned`: whole pages that this caller has taken out of

@@ -2,15 +2,15 @@
 //!
 //! A new mapping costs a fault for each page that is touched. So a few are kept: as many bytes as
 //! `surplus.rs` allows, for two looks at most (`maintenance.rs`). A block takes the shortest that
-//! is long enough, and leaves what it does not need. If all are too short, it is assembled of the
-//! longest ones (`assemble.rs`).
+//! is long enough, and leaves what it does not need. If all are too short, the longest is made longer:
+//! the system moves its pages, which costs less than new ones.
 //!
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
 
 use crate::address_table::Known;
 
-use super::piece::Piece;
+use super::Piece;
 
 /// So many pieces are kept at most.
 pub(super) const PIECES: usize = 64;
@@ -176,7 +176,10 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn entry(number: usize, bytes: usize) -> Piece {
-        Piece::whole(number << 32, bytes)
+        Piece {
+            address: number << 32,
+            bytes,
+        }
     }
 
     fn number(entry: Option<Piece>) -> Option<usize> {
@@ -263,7 +266,10 @@ mod tests {
         assert_eq!(spare.take_old(4 * MIB), None);
         assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_none());
         for (from, bytes) in [(6, 4), (2, 4), (0, 2)] {
-            let part = Piece::whole((1 << 32) + from * MIB, bytes * MIB);
+            let part = Piece {
+                address: (1 << 32) + from * MIB,
+                bytes: bytes * MIB,
+            };
             assert_eq!(spare.take_old(4 * MIB), Some(part));
         }
         // Not worth keeping without its end.

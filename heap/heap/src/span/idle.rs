@@ -1,8 +1,7 @@
 //! Which free pages may have memory, and how it goes back to the system.
 //!
 //! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
-//! memory was last given back, or has come with others since (`huge.rs`). It is clear while the
-//! page is in use. It is set before the page becomes free, and cleared after it has been taken. So
+//! memory was last given back. It is clear while the page is in use. It is set before the page becomes free, and cleared after it has been taken. So
 //! a thread that takes free pages to release them can rely on the bits of the pages that it gets;
 //! it does not get the others. A free page whose bit is clear is zero: it has never been written,
 //! or its memory has been given back since.
@@ -20,10 +19,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use brickyard::{Context, Frame, Mobility, Order, Platform};
 use brickyard_arena::{Release, Threads};
 
+use crate::huge::{Huge, huge};
 use crate::surplus;
 
-use super::huge::Block;
-use super::layout::{GROUP, WORD};
+use super::layout::WORD;
 use super::{Contents, RUN_BYTES_MAX, Span};
 
 /// The bytes that the background thread gives back at a time.
@@ -57,14 +56,6 @@ const BLOCKS_SEARCHED: usize = 512;
 enum Pieces {
     /// Pages of blocks less than half of which is idle.
     Few,
-    /// Small pages.
-    Small,
-    /// Huge pages that are free.
-    Whole,
-    /// Parts of huge pages of which much is idle.
-    Sparse,
-    /// Parts of those of which some is.
-    Loose,
     Any,
 }
 
@@ -86,21 +77,6 @@ struct Released {
     pages: usize,
     /// In the units of [`Limit`].
     cost: usize,
-    /// All blocks were looked at that the limit allows, for want of pieces.
-    is_vain: bool,
-}
-
-impl Block {
-    /// Returns true if pieces of a kind may be had of it.
-    const fn has(self, pieces: Pieces) -> bool {
-        match (pieces, self) {
-            (Pieces::Any, _) | (Pieces::Few | Pieces::Small, Self::Small) => true,
-            (Pieces::Whole, Self::Huge(idle)) => idle == GROUP,
-            (Pieces::Sparse, Self::Huge(idle)) => Span::is_sparse(idle, false),
-            (Pieces::Loose, Self::Huge(idle)) => Span::is_sparse(idle, true),
-            _ => false,
-        }
-    }
 }
 
 impl Limit {
@@ -211,7 +187,6 @@ impl<'s> HeldPages<'s> {
         self.calls += 1;
         if done.is_ok() {
             self.released += self.span.no_longer_idle(self.first, self.pages);
-            self.span.unite(self.first, self.pages);
         } else {
             // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes
             // on behind it.
@@ -254,22 +229,11 @@ impl Span {
             let _ = self.idle_word(word).fetch_or(mask, Ordering::SeqCst);
         });
         self.may_serve(page, pages);
-        self.more_idle_in(page, pages);
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
     }
 
     /// Accounts pages that have just been taken. Returns what is in them.
     pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
-        let contents = self.now_in_use_alone(page, pages);
-        if contents == Contents::Zeros {
-            self.came_with_others(page, pages);
-        }
-        contents
-    }
-
-    /// Notes that pages are in use now. Takes no pages beside these, not even for a moment, and no
-    /// lock.
-    pub(super) fn now_in_use_alone(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
         self.more_in_use(pages);
         if idle == 0 {
@@ -311,9 +275,7 @@ impl Span {
             let bits = self.idle_word(word);
             if bits.load(Ordering::Relaxed) & mask != 0 {
                 let was = bits.fetch_and(!mask, Ordering::Relaxed);
-                let cleared = (was & mask).count_ones() as usize;
-                self.fewer_idle_in(word * WORD, cleared);
-                idle += cleared;
+                idle += (was & mask).count_ones() as usize;
             }
         });
         if idle > 0 {
@@ -373,8 +335,6 @@ impl Span {
             .last_round
             .swap(in_use ^ idle, Ordering::Relaxed);
         let is_at_rest = last == in_use ^ idle;
-        self.counts.is_at_rest.store(is_at_rest, Ordering::Relaxed);
-        self.nothing_to_divide(false);
         let stays = if is_at_rest { 0 } else { idle / 2 };
         let stays = stays.max(self.kept_idle());
         self.counts.stays.store(stays, Ordering::Relaxed);
@@ -438,12 +398,10 @@ impl Span {
             blocks,
             ..Limit::all_but(idle - surplus)
         };
-        let is_at_rest = self.counts.is_at_rest.load(Ordering::Relaxed);
         let released = match surplus {
             0 => 0,
-            _ => self.release_in_turn(&[Pieces::Any], limit, is_at_rest),
+            _ => self.release(Pieces::Any, limit).pages << self.layout.page_shift,
         };
-        let released = released << self.layout.page_shift;
         let due = match released {
             0 => 0,
             _ => due.saturating_sub(released.max(surplus)),
@@ -491,7 +449,7 @@ impl Span {
     }
 
     /// Gives memory back if too much is idle, as a request that has got so many pages: a little,
-    /// and (but for huge pages) pieces that did not serve before those that might. More, where the
+    /// and pieces that did not serve before those that might. More, where the
     /// pages had no memory: that costs more than to give as much back.
     pub(super) fn release_in_passing(&self, taken: usize, contents: Contents) {
         let cost = match contents {
@@ -509,52 +467,20 @@ impl Span {
             return;
         };
         let (_, due) = self.idle_and_due();
-        let limit = Limit {
+        let mut limit = Limit {
             // A quarter less than is allowed, so that the next freed page does not exceed it again.
             enough: self.allowed_idle() / 4 * 3 + due,
             cost,
             blocks: BLOCKS_SEARCHED,
         };
-        // What is bound is not given back now, but what is warm may be what binds it.
-        let at_hand = self.idle_pages().saturating_sub(self.counts.huge.bound());
-        let _ = self.cool_some(cost.saturating_sub(at_hand));
-        let _ = self.release_in_turn(which, limit, false);
-    }
-
-    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, it
-    /// releases others: small pages, then free huge ones, and then, if much is bound or in a heap
-    /// at rest, parts of those in use. Returns how many pages.
-    fn release_in_turn(&self, which: &[Pieces], mut limit: Limit, is_at_rest: bool) -> usize {
-        let mut released = 0;
-        // Returns true if there was nothing of a kind.
-        let mut next = |pieces| {
-            if limit.cost == 0 {
-                return false;
+        // What is warm may be all that there is.
+        let _ = self.cool_some(cost.saturating_sub(self.idle_pages()));
+        for &pieces in which {
+            if limit.cost > 0 {
+                let some = self.release(pieces, limit);
+                limit.cost = limit.cost.saturating_sub(some.cost);
             }
-            let some = self.release(pieces, limit);
-            limit.cost = limit.cost.saturating_sub(some.cost);
-            released += some.pages;
-            some.is_vain
-        };
-        let huge = &self.counts.huge;
-        if !huge.are_any() {
-            for &pieces in which {
-                next(pieces);
-            }
-            return released;
         }
-        if self.idle_pages() > huge.bound() + huge.whole() {
-            next(Pieces::Small);
-        }
-        if huge.whole() > 0 {
-            next(Pieces::Whole);
-        }
-        if is_at_rest {
-            next(Pieces::Loose);
-        } else if self.is_much_bound() && next(Pieces::Sparse) {
-            self.nothing_to_divide(true);
-        }
-        released
     }
 
     fn largest(&self) -> Order {
@@ -571,18 +497,13 @@ impl Span {
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = HeldPages::new(self);
-        let mut is_stopped = false;
         for step in 0..blocks.min(limit.blocks) {
             let at = (cursor + step) % blocks;
             self.counts.cursor.store(at, Ordering::Relaxed);
-            if !self.block_of(at * block).has(pieces) {
-                continue;
-            }
             // The held pages are as good as released.
             let held_bytes = held.idle << self.layout.page_shift;
             let idle = self.idle_bytes().saturating_sub(held_bytes);
             if held.cost() >= limit.cost || idle <= limit.enough {
-                is_stopped = true;
                 break;
             }
             self.release_block(at * block, pieces, limit.cost, &mut held);
@@ -591,7 +512,6 @@ impl Span {
         Released {
             pages: held.released,
             cost: held.cost(),
-            is_vain: !is_stopped && held.released == 0,
         }
     }
 
@@ -610,7 +530,6 @@ impl Span {
     /// Releases what is idle in a block of the largest order, until that has cost so much.
     fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut HeldPages<'_>) {
         let pages = self.largest().frames();
-        let block = self.block_of(page);
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
             idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
@@ -619,23 +538,14 @@ impl Span {
             return;
         }
         // All of it, if at least half of it is idle and none of it in use. A huge page costs no
-        // more than a few small ones, one that was divided is whole again, and some may have memory
-        // that nobody has marked.
-        let is_huge = block != Block::Small;
-        let is_from_huge = self.is_from_huge(page);
-        let worth = if is_from_huge { idle } else { pages };
-        if (idle * 2 >= pages || is_from_huge)
-            && (is_huge || cost - held.cost() >= worth)
+        // more than a few small ones, and what came with its first page was never marked.
+        let is_huge = huge() != Huge::Never;
+        let worth = if is_huge { idle } else { pages };
+        if (idle * 2 >= pages || is_huge)
+            && cost - held.cost() >= worth
             && held.take((page, self.largest().get()), idle)
         {
             return;
-        }
-        if is_huge {
-            if pieces == Pieces::Whole {
-                return;
-            }
-            let _ = self.divide(page);
-            held.calls += 1;
         }
         by_words(page, pages, |word, mask| {
             let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;

@@ -1,5 +1,5 @@
 //! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length
-//! per page, then a warm one's next, then two words per group of pages.
+//! per page, then a warm one's next, then a word per group of pages.
 
 use core::mem::MaybeUninit;
 
@@ -46,7 +46,6 @@ pub(crate) struct Layout {
     pub(super) runs_at: usize,
     pub(super) warm_at: usize,
     pub(super) longest_at: usize,
-    pub(super) idle_in_at: usize,
     pub(super) table_bytes: usize,
 }
 
@@ -64,8 +63,7 @@ impl Layout {
         let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
         let longest_at = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
         let longest_bytes = pages.div_ceil(GROUP) * size_of::<u16>();
-        let idle_in_at = (longest_at + longest_bytes).next_multiple_of(page_bytes);
-        let table_bytes = (idle_in_at + longest_bytes).next_multiple_of(page_bytes);
+        let table_bytes = (longest_at + longest_bytes).next_multiple_of(page_bytes);
         Self {
             page_shift,
             pages,
@@ -75,7 +73,6 @@ impl Layout {
             runs_at,
             warm_at,
             longest_at,
-            idle_in_at,
             table_bytes,
         }
     }

@@ -22,7 +22,6 @@
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
 //! references to them are inside it.
 
-mod huge;
 mod idle;
 mod layout;
 mod reuse;
@@ -34,7 +33,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -43,11 +42,8 @@ use brickyard_arena::rows::Cpus;
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
-use huge::HugeCounts;
 pub(crate) use layout::Layout;
 use warm::{Warm, WarmKind};
-
-use crate::huge::Huge;
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
@@ -87,7 +83,7 @@ pub enum Contents {
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
-    /// next, then two words per group of pages.
+    /// next, then a word per group of pages.
     tables: Region,
     /// The tables of the slabs in it, if there are any.
     slab_tables: Option<Region>,
@@ -101,8 +97,6 @@ pub struct Span {
     warm: Warm,
     /// Which CPU a caller is on; `None`: all share a shelf of warm pages.
     cpus: Option<Cpus>,
-    /// Where memory may be huge pages, if it is not as in the rest of the process.
-    huge: Option<Huge>,
     /// What is added to its pages, where the heap is the hardened one. None are warm then.
     guard: Option<&'static dyn Guard>,
 }
@@ -119,7 +113,6 @@ struct Counts {
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
     kept_idle: AtomicUsize,
-    huge: HugeCounts,
     /// The group from which on a run of idle pages is looked for.
     reused: AtomicUsize,
     /// Held by a caller that gives memory back.
@@ -132,8 +125,6 @@ struct Counts {
     /// when it is over.
     stays: AtomicUsize,
     due: AtomicUsize,
-    /// Nothing has changed since the round before: more huge pages are divided.
-    is_at_rest: AtomicBool,
 }
 
 /// What the hardened heap adds to the pages of its span.
@@ -233,18 +224,15 @@ impl Span {
                 most: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
                 kept_idle: AtomicUsize::new(0),
-                huge: HugeCounts::new(),
                 reused: AtomicUsize::new(0),
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
                 stays: AtomicUsize::new(0),
                 due: AtomicUsize::new(0),
-                is_at_rest: AtomicBool::new(false),
             },
             warm: Warm::new(),
             cpus,
-            huge: None,
             guard,
         })
     }

@@ -101,7 +101,7 @@ impl Span {
         let frame = zones.find_map(|index| self.zone(index).alloc(&request).ok())?;
         let page = frame.number();
         self.free_tail(page, block, pages);
-        let contents = self.now_in_use_alone(page, pages);
+        let contents = self.now_in_use(page, pages);
         Some((self.now_run(page, pages), contents))
     }
 

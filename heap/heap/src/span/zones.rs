@@ -14,6 +14,7 @@ use brickyard_slab::Tables;
 
 use super::layout::{GROUP, Layout, SpanZone, Waits};
 use super::{SPAN_ALIGN, Span};
+use crate::huge::{Huge, huge};
 
 /// The step by which a zone grows.
 const STEP_BYTES: usize = 32 << 20;
@@ -24,6 +25,9 @@ const FIRST_BYTES: usize = 256 << 10;
 
 /// See [`FIRST_BYTES`].
 const FEW_BYTES: usize = 2 << 20;
+
+/// So many of a span's first bytes are small pages, where huge ones have to be asked for.
+const SMALL_BYTES: usize = 32 << 20;
 
 /// Returns the end of the next step from `grown` bytes on.
 const fn step_end(grown: usize) -> usize {
@@ -116,6 +120,18 @@ impl Span {
         })
     }
 
+    /// Asks for huge pages for what a zone is about to get, or for none, where the heap is told to.
+    /// Whatever the system says to that, it is memory.
+    fn want_huge(&self, pages: &Range<usize>) {
+        let shift = self.layout.page_shift;
+        let part = pages.start << shift..pages.end << shift;
+        let _ = match huge() {
+            Huge::Unwanted => self.region.want_huge(part, false),
+            Huge::Asked if part.start >= SMALL_BYTES => self.region.want_huge(part, true),
+            _ => Ok(()),
+        };
+    }
+
     /// Builds the next zone. False if the system refuses memory for its tables.
     fn build(&self, index: usize) -> bool {
         let Layout {
@@ -126,7 +142,6 @@ impl Span {
             runs_at,
             warm_at,
             longest_at,
-            idle_in_at,
             ..
         } = self.layout;
         let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
@@ -138,7 +153,6 @@ impl Span {
             runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
             warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
             longest_at + groups.start..longest_at + groups.end,
-            idle_in_at + groups.start..idle_in_at + groups.end,
         ];
         if !tables
             .into_iter()

@@ -1,4 +1,4 @@
-//! Large blocks of huge pages: these are aligned, moved whole, and not kept in parts.
+//! Large blocks of huge pages: these are aligned, and not kept in parts.
 
 use super::*;
 use crate::huge::tests::mapping_of;
@@ -40,41 +40,6 @@ fn marks(block: NonNull<u8>, mib: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_block_is_assembled_of_whole_huge_pages() {
-    let large = huge_blocks();
-    keeps(&large, [5, 7, 3]);
-    let (block, contents) = large.alloc(12 * MIB, 1).unwrap();
-    assert_eq!(contents, Contents::Anything);
-    assert!(block.addr().get().is_multiple_of(HUGE));
-    // 6 of 7, 4 of 5, 2 of 3: what is less than a huge page is gone.
-    let expected = [[7; 12].as_slice(), &[5; 8], &[3; 4]].concat();
-    assert_eq!(marks(block, 12), expected);
-    assert_eq!(large.idle_bytes(), 0);
-    let piece = piece_at(&large, block);
-    let mut rest = Some(piece);
-    while let Some(piece) = rest {
-        let (start, bytes) = piece.first();
-        assert!(start.is_multiple_of(HUGE) && bytes.is_multiple_of(HUGE));
-        [_, rest] = piece.split(bytes);
-    }
-    // SAFETY: the block is this test's.
-    assert!(unsafe { large.free(block) });
-    assert_eq!(large.release_idle(), 12 * MIB);
-}
-
-#[test]
-fn what_is_new_behind_kept_pieces_is_zero() {
-    let large = huge_blocks();
-    keeps(&large, [5]);
-    let (block, contents) = large.alloc(9 * MIB, 1).unwrap();
-    assert_eq!((contents, large.bytes()), (Contents::Anything, 10 * MIB));
-    let expected = [[5; 8].as_slice(), &[0; 12]].concat();
-    assert_eq!(marks(block, 10), expected);
-    // SAFETY: the block is this test's.
-    assert!(unsafe { large.unmap(block) });
-}
-
-#[test]
 fn a_shorter_block_leaves_whole_huge_pages() {
     let large = huge_blocks();
     keeps(&large, [14]);
@@ -90,26 +55,23 @@ fn a_shorter_block_leaves_whole_huge_pages() {
         assert!(unsafe { large.unmap(block) });
     }
     let _ = large.release_idle();
-    // One that would leave less than a huge page takes all.
+    // One that is too short is not made longer: moved, it might not begin with a huge page.
     keeps(&large, [5]);
-    let (block, _) = large.alloc(3 * MIB, 1).unwrap();
-    assert_eq!((large.bytes(), large.idle_bytes()), (5 * MIB, 0));
-    // SAFETY: as above.
-    assert!(unsafe { large.unmap(block) });
-}
-
-/// A block that has as many bytes as are needed stays, whatever it was made of.
-#[test]
-fn a_block_that_is_long_enough_is_not_resized() {
-    let large = huge_blocks();
-    keeps(&large, [5, 7]);
-    let (block, _) = large.alloc(9 * MIB, 1).unwrap();
-    assert!(!piece_at(&large, block).is_whole());
+    let (block, contents) = large.alloc(9 * MIB, 1).unwrap();
+    assert_eq!(contents, Contents::Zeros);
+    assert_eq!((large.bytes(), large.idle_bytes()), (10 * MIB, 5 * MIB));
     for bytes in [8 * MIB + 1, 10 * MIB, 9 * MIB] {
         // SAFETY: the block is this test's.
         assert_eq!(unsafe { large.resize(block, bytes) }, Some(block));
         assert_eq!(large.bytes(), 10 * MIB);
     }
+    // SAFETY: as above.
+    assert!(unsafe { large.unmap(block) });
+    let _ = large.release_idle();
+    // One that would leave less than a huge page takes all.
+    keeps(&large, [5]);
+    let (block, _) = large.alloc(3 * MIB, 1).unwrap();
+    assert_eq!((large.bytes(), large.idle_bytes()), (5 * MIB, 0));
     // SAFETY: as above.
     assert!(unsafe { large.unmap(block) });
 }

@@ -229,104 +229,30 @@ fn keeps<const N: usize>(large: &LargeBlocks, lengths: [usize; N]) {
     assert_eq!(large.idle_bytes(), lengths.iter().sum::<usize>() * MIB);
 }
 
-fn piece_at(large: &LargeBlocks, start: NonNull<u8>) -> Piece {
-    large
-        .with_table(|table| table.get(start.addr().get()))
-        .unwrap()
-}
-
 #[test]
-fn a_block_is_assembled_of_kept_pieces_that_are_too_short() {
+fn the_longest_of_pieces_that_are_too_short_is_made_longer() {
     let large = LargeBlocks::new();
     keeps(&large, [3, 5, 4]);
     let (block, contents) = large.alloc(10 * MIB, 1).unwrap();
     assert_eq!(contents, Contents::Anything);
-    assert_eq!((large.bytes(), large.idle_bytes()), (10 * MIB, 2 * MIB));
-    // The longest first, and of the last one as much as is missing.
-    assert_eq!(resident(block, 10 * MIB), 10 * MIB / page_bytes());
+    assert_eq!((large.bytes(), large.idle_bytes()), (10 * MIB, 7 * MIB));
+    assert_eq!(resident(block, 10 * MIB), 5 * MIB / page_bytes());
     // SAFETY: the block is this test's, here and below.
-    let bytes = |block: NonNull<u8>, at: &[usize]| unsafe {
-        at.iter()
-            .map(|&at| block.add(at).read())
-            .collect::<Vec<_>>()
-    };
-    let places = [0, 5 * MIB - 1, 5 * MIB, 9 * MIB - 1, 9 * MIB, 10 * MIB - 1];
-    assert_eq!(bytes(block, &places), [5, 5, 4, 4, 3, 3]);
-    // It grows by moving bytes, once, and then by moving pages.
-    // SAFETY: as above.
-    unsafe {
-        let grown = large.resize(block, 12 * MIB).unwrap();
-        assert_eq!(bytes(grown, &places), [5, 5, 4, 4, 3, 3]);
-        assert_eq!((large.bytes(), large.bytes_at(block)), (12 * MIB, None));
-        let longer = large.resize(grown, 100 * MIB).unwrap();
-        assert_eq!(bytes(longer, &places), [5, 5, 4, 4, 3, 3]);
-        assert_eq!(resident(longer, 100 * MIB), 10 * MIB / page_bytes());
-        assert!(large.unmap(longer));
-    }
-    assert_eq!((large.bytes(), large.blocks()), (0, 0));
-    assert_eq!(large.release_idle(), 12 * MIB);
-}
-
-#[test]
-fn an_assembled_block_serves_again_shorter_and_longer() {
-    let large = LargeBlocks::new();
-    keeps(&large, [3, 5, 4]);
-    let (block, _) = large.alloc(12 * MIB, 1).unwrap();
-    // SAFETY: the block is this test's, here and below.
-    unsafe {
-        let shorter = large.resize(block, 7 * MIB).unwrap();
-        assert_eq!((shorter, large.bytes()), (block, 7 * MIB));
-        assert!(is_mapped(block) && !is_mapped(block.add(7 * MIB)));
-        assert!(large.free(block));
-        // What is new behind it is of another mapping too.
-        let (longer, _) = large.alloc(9 * MIB, 1).unwrap();
-        assert_eq!(resident(longer, 9 * MIB), 7 * MIB / page_bytes());
-        assert_eq!(
-            (longer.add(7 * MIB - 1).read(), longer.add(7 * MIB).read()),
-            (4, 0)
-        );
-        large.clear(longer, 9 * MIB);
-        assert_eq!(resident(longer, 9 * MIB), 0);
-        assert!(large.free(longer));
-    }
-    assert_eq!((large.release_idle(), large.idle_bytes()), (9 * MIB, 0));
-}
-
-#[test]
-fn a_place_that_may_be_anothers_is_left_alone() {
-    let large = LargeBlocks::new();
-    keeps(&large, [5]);
-    // An address that the system refuses before it changes anything: the place is mapped still.
-    let odd = Piece::whole((1 << 40) + 1, 4 * MIB);
-    large.keep(odd, None);
-    let before = large.bytes();
-    let (block, contents) = large.alloc(9 * MIB, 1).unwrap();
-    // A new mapping, for what was assembled was given up.
-    assert_eq!(
-        (contents, large.bytes() - before),
-        (Contents::Zeros, 9 * MIB)
-    );
-    assert_eq!(resident(block, 9 * MIB), 0);
-    // SAFETY: the block is this test's.
-    assert!(unsafe { large.unmap(block) });
-    assert_eq!(large.idle_bytes(), 0);
-    // Nothing is assembled any more: the longest piece is made longer.
-    assert_eq!(large.moves.load(Ordering::Relaxed), assemble::moves::NEVER);
-    keeps(&large, [5, 4]);
-    let (block, _) = large.alloc(9 * MIB, 1).unwrap();
-    assert_eq!(resident(block, 9 * MIB), 5 * MIB / page_bytes());
-    assert_eq!(large.idle_bytes(), 4 * MIB);
-    // SAFETY: the block is this test's.
     unsafe {
         assert_eq!((block.read(), block.add(5 * MIB).read()), (5, 0));
+        // A part that is locked is a mapping of its own, and the system does not move several.
+        if libc::mlock(block.as_ptr().cast(), 4096) == 0 {
+            assert_eq!(large.resize(block, 90 * MIB), None);
+            assert_eq!((block.read(), large.bytes()), (5, 10 * MIB));
+        }
         assert!(large.unmap(block));
     }
-    let _ = large.release_idle();
+    assert_eq!(large.release_idle(), 7 * MIB);
 }
 
 /// Random blocks that are freed and allocated again: each keeps what was written.
 #[test]
-fn assembled_blocks_are_apart() {
+fn blocks_of_kept_pieces_are_apart() {
     are_apart(&LargeBlocks::new());
     are_apart(&huge::huge_blocks());
 }
@@ -358,104 +284,6 @@ fn are_apart(large: &LargeBlocks) {
         assert!(unsafe { large.free(block) });
     }
     assert_eq!((large.bytes(), large.blocks()), (0, 0));
-    let _ = large.release_idle();
-}
-
-/// A block that is one mapping grows by moving pages, however long it is, so that pages that were
-/// never touched stay so.
-#[test]
-fn a_block_that_was_only_made_longer_is_whole() {
-    for (kept, mib) in [(&[5][..], 30), (&[5, 4], 80)] {
-        let large = LargeBlocks::new();
-        let blocks: Vec<_> = kept
-            .iter()
-            .map(|mib| large.alloc(mib * MIB, 1).unwrap().0)
-            .collect();
-        for block in blocks {
-            // SAFETY: the block is this test's, here and below.
-            unsafe {
-                block.write(1);
-                assert!(large.free(block));
-            }
-        }
-        let (block, contents) = large.alloc(mib * MIB, 1).unwrap();
-        assert_eq!(contents, Contents::Anything);
-        assert!(piece_at(&large, block).is_whole(), "{kept:?}");
-        assert_eq!(large.idle_bytes(), kept[1..].iter().sum::<usize>() * MIB);
-        // SAFETY: as above.
-        unsafe {
-            let longer = large.resize(block, (mib + 1) * MIB).unwrap();
-            assert_eq!(resident(longer, (mib + 1) * MIB), 1);
-            assert!(large.unmap(longer));
-        }
-        let _ = large.release_idle();
-    }
-}
-
-#[test]
-fn an_assembled_block_that_is_too_short_for_a_long_one_is_kept() {
-    let large = LargeBlocks::new();
-    keeps(&large, [5, 4]);
-    let (block, _) = large.alloc(9 * MIB, 1).unwrap();
-    assert!(!piece_at(&large, block).is_whole());
-    // SAFETY: the block is this test's, here and below.
-    assert!(unsafe { large.free(block) });
-    let (long, contents) = large.alloc(assemble::MOST + MIB, 1).unwrap();
-    assert_eq!((contents, large.idle_bytes()), (Contents::Zeros, 9 * MIB));
-    assert!(piece_at(&large, long).is_whole());
-    // SAFETY: as above.
-    assert!(unsafe { large.unmap(long) });
-    let _ = large.release_idle();
-}
-
-/// Returns the addresses of this process' mappings.
-fn mappings() -> Vec<core::ops::Range<usize>> {
-    let text = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let hex = |text: &str| usize::from_str_radix(text, 16).unwrap();
-    let ranges = text.lines().map(|line| {
-        let (start, rest) = line.split_once('-').unwrap();
-        hex(start)..hex(rest.split_once(' ').unwrap().0)
-    });
-    ranges.collect()
-}
-
-/// Of more pieces than it can be made of, a block takes as many as it can, and knows where each
-/// begins.
-#[test]
-fn a_block_knows_all_its_mappings() {
-    let large = LargeBlocks::new();
-    let bytes = 3 * spare::LEAST;
-    let blocks: Vec<_> = (0..spare::PIECES - 4)
-        .map(|_| large.map(bytes, 1).unwrap())
-        .collect();
-    for (block, mark) in blocks.into_iter().zip(1..) {
-        // SAFETY: the block is this test's, here and below.
-        unsafe {
-            block.write_bytes(mark, bytes);
-            assert!(large.free(block));
-        }
-    }
-    let all = large.idle_bytes();
-    let (block, _) = large.alloc(all, 1).unwrap();
-    let piece = piece_at(&large, block);
-    assert!(piece.room() < 2, "{piece:?}");
-    let taken = all - large.idle_bytes();
-    assert!(taken >= 29 * bytes, "{taken}");
-    assert_eq!(resident(block, all), taken / page_bytes());
-    let mappings = mappings();
-    let mut rest = Some(piece);
-    while let Some(piece) = rest {
-        let (start, part) = piece.first();
-        let holds = |mapping: &&core::ops::Range<usize>| mapping.contains(&start);
-        let mapping = mappings.iter().find(holds).unwrap();
-        assert!(
-            start + part <= mapping.end,
-            "{start:x} {part:x} {mapping:x?}"
-        );
-        [_, rest] = piece.split(part);
-    }
-    // SAFETY: as above.
-    assert!(unsafe { large.unmap(block) });
     let _ = large.release_idle();
 }
 

@@ -7,7 +7,6 @@ use super::*;
 use crate::surplus;
 use reuse::check_groups;
 
-mod huge;
 mod reuse;
 
 /// Runs that threads hand to each other.
@@ -416,13 +415,7 @@ fn rounds_halve_what_is_idle_and_then_take_all() {
 
 #[test]
 fn threads_take_and_give_while_memory_goes_back() {
-    take_and_give_while_memory_goes_back(&Span::reserve(64 << 20).unwrap());
-    let span = huge::huge_span(64 << 20);
-    take_and_give_while_memory_goes_back(&span);
-    assert_eq!(huge::check_huge(&span), []);
-}
-
-fn take_and_give_while_memory_goes_back(span: &Span) {
+    let span = &Span::reserve(64 << 20).unwrap();
     let stop = AtomicBool::new(false);
     let most = RUN_BYTES_MAX / span.page_bytes();
     thread::scope(|scope| {
