@@ -306,6 +306,47 @@ impl Region {
         })
     }
 
+    /// Gives a part back with its addresses, which may be others' from then on.
+    ///
+    /// # Errors
+    /// [`PartError`].
+    ///
+    /// # Safety
+    /// Nobody uses the part any more, nor anything of this region in it; and the region is never
+    /// dropped.
+    pub unsafe fn give_up(&self, part: Range<usize>) -> Result<(), PartError> {
+        self.change(part, |start, bytes| {
+            // SAFETY: `mapped-while-alive` ends here for the part, by the caller's promise.
+            unsafe { munmap(start, bytes) }
+        })
+    }
+
+    /// Gets a part back that was [given up](Self::give_up): zeros that can be read, or addresses
+    /// alone. They are usable where they are committed again, and in no core dump.
+    ///
+    /// # Errors
+    /// [`PartError`]; [`PartError::Refused`] also where somebody else has mapped anything there.
+    pub fn regain(&self, part: Range<usize>, can_be_read: bool) -> Result<(), PartError> {
+        self.change(part, |start, bytes| {
+            let access = match can_be_read {
+                true => ProtFlags::READ,
+                false => ProtFlags::empty(),
+            };
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+            // SAFETY: nothing is mapped there that this could replace.
+            let mapped = unsafe { mmap_anonymous(start, bytes, access, flags) }?;
+            if mapped == start {
+                // SAFETY: just mapped. The advice changes no contents.
+                let _ = unsafe { madvise(start, bytes, Advice::LinuxDontDump) };
+                return Ok(());
+            }
+            // An old system, which takes the address for a hint.
+            // SAFETY: just mapped, and nobody knows of it.
+            unsafe { munmap(mapped, bytes) }?;
+            Err(Errno::EXIST)
+        })
+    }
+
     /// Gives the memory of a part back and keeps only its addresses.
     ///
     /// # Errors

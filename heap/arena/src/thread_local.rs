@@ -38,7 +38,8 @@ pub(crate) struct ThreadArea {
     words: [Cell<u32>; 2],
     /// The number of spins since this thread last let others run.
     spins: Cell<u32>,
-    /// How often it could not change its row, and then how often it went without one.
+    /// How often it could not change its row, and then how often it went without one; and how often
+    /// it has given up its row (see [`rows_given_up`]).
     failures: Cell<usize>,
 }
 
@@ -184,6 +185,24 @@ pub(crate) fn go_by(number: usize) -> usize {
     area.row.set(row as u32);
     // One instruction, so that no signal comes between. Relaxed: no other thread sees it.
     area.number.swap(number, Ordering::Relaxed)
+}
+
+/// The count of failures stands below this bit, and how often the thread has given up its row from
+/// there on.
+const GIVEN_UP_SHIFT: u32 = 16;
+
+/// Returns how often the thread has given up its row. While it has, [`Cpus`](crate::rows::Cpus)
+/// tells no row for it, so that slabs take their ways that need none.
+#[inline]
+#[must_use]
+pub fn rows_given_up() -> u32 {
+    (failures() >> GIVEN_UP_SHIFT) as u32
+}
+
+/// Sets how often the thread has given up its row: for a thread whose memory another one is about to
+/// use, as that of a child of `vfork` does.
+pub fn set_rows_given_up(times: u32) {
+    set_failures((times as usize) << GIVEN_UP_SHIFT);
 }
 
 /// Calls `with` with the thread's count of spins.

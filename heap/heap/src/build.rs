@@ -45,6 +45,7 @@ use crate::instance::{
 use crate::messages;
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
+use crate::vfork::limit_pages;
 use crate::{huge, maintenance, sampled, seccomp};
 
 /// Returns the heap, and builds it first if needed.
@@ -153,7 +154,14 @@ fn build() -> Result<(), HeapError> {
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let place = unsafe { &mut *INSTANCE.span.get() };
     let guard = hardened.map(|hardened| hardened as &dyn Guard);
-    let span: &'static Span = Span::build_in(place, reserved, Some(slab_tables), Some(cpus), guard);
+    let span: &'static Span = Span::build_in(
+        place,
+        reserved,
+        Some(slab_tables),
+        Some(cpus),
+        guard,
+        Some(limit_pages),
+    );
     let slabs = build_slabs(
         span,
         (cpus, plan),

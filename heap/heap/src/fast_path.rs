@@ -9,14 +9,14 @@
 //!
 //! Invariant `built-before-seen`: `limit` and `granules` are written last, by releasing stores, and
 //! read first, by acquiring loads. So a thread that sees them above 0 sees the other fields of
-//! [`Fast`] in their final state.
+//! [`Fast`] in their final state. They are 0 again while a `vfork` lasts (`vfork.rs`).
 
 use core::alloc::Layout;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-use brickyard_arena::rows::{is_alone, number, pop, push};
+use brickyard_arena::rows::{is_alone, number, pop, push, rows_given_up};
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SINGLE_ABOVE, SIZES, class_of};
 use brickyard_slab::{Homes, Pushed};
@@ -49,8 +49,7 @@ type Columns = [u8; MAX_GENERAL / STEP + 1];
 
 const fn columns() -> Columns {
     let mut columns = [0; MAX_GENERAL / STEP + 1];
-    // None for no bytes: they are not a slab's (`zero_sized.rs`).
-    let mut steps = 1;
+    let mut steps = 0;
     while steps < columns.len() {
         columns[steps] = CLASSES[steps] + FIRST_GENERAL;
         steps += 1;
@@ -158,6 +157,29 @@ pub(crate) unsafe fn hit(column: usize) -> *mut u8 {
     // SAFETY: the heap's rows are made for the area's numbers, and are as far apart as `pop`
     // requires. Their words are tops (`top-in-sheaf`).
     unsafe { pop(area, (rows, ()), column) }
+}
+
+/// Does [`hit`] for slow paths, which a thread without a row takes too: null for that.
+///
+/// # Safety
+/// The conditions of [`hit`].
+#[inline(always)]
+pub(crate) unsafe fn hit_slowly(column: usize) -> *mut u8 {
+    if rows_given_up() > 0 {
+        return null_mut();
+    }
+    // SAFETY: passed on.
+    unsafe { hit(column) }
+}
+
+/// Does [`put_in`] for slow paths: false for a thread without a row.
+///
+/// # Safety
+/// The conditions of [`put`].
+#[inline(always)]
+pub(crate) unsafe fn put_slowly(column: usize, object: *mut u8) -> bool {
+    // SAFETY: passed on.
+    rows_given_up() == 0 && unsafe { put_in(column, object) }
 }
 
 /// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`]

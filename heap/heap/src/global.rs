@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Global {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // Where it is open now it was so when the memory was allocated: it is never closed again.
+        // Also what was allocated while fast paths were closed is of the layout's cache.
         if layout.size() > BY_LAYOUT {
             // SAFETY: passed on.
             return unsafe { free(memory) };

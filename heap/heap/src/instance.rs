@@ -44,13 +44,23 @@ pub(crate) struct Heap {
     pub(crate) is_hardened: bool,
 }
 
+impl Heap {
+    /// Returns which cache an address belongs to; 0 if it lies in no slab.
+    pub(crate) fn cache_of(&self, memory: NonNull<u8>) -> u8 {
+        match self.span.contains(memory.as_ptr()) {
+            true => self.slabs.pages().cache_of(memory),
+            false => 0,
+        }
+    }
+}
+
 /// What serves requests that are no hits: the plain heap (`plain.rs`) or the hardened one
 /// (`hardened/`), chosen once, when the heap is built.
 pub(crate) trait Ways: Sync {
     /// Allocates memory for `layout`, of any alignment.
     fn allocate(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// Allocates zeros for `layout`, which is not empty.
+    /// Allocates zeros for `layout`.
     fn allocate_zeros(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         self.allocate(heap, layout)
     }
@@ -82,6 +92,11 @@ pub(crate) trait Ways: Sync {
         had: usize,
         bytes: usize,
     ) -> Option<NonNull<u8>>;
+
+    /// Returns how many bytes to ask for where memory of `had` bytes becomes `bytes` bytes long.
+    fn with_room_to_grow(&self, _had: usize, bytes: usize) -> usize {
+        bytes
+    }
 
     /// Frees for good what has been freed and waits.
     fn free_what_waits(&self, _heap: &'static Heap) {}

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `messages.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
 //! | `fast_path.rs` | what the fast paths read, and the fast paths |
-//! | `zero_sized.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
+//! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `seccomp.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `address_table.rs` | mappings of their own; a table of addresses |
@@ -23,6 +23,7 @@
 //! | `background.rs`, `maintenance.rs` | the background thread; its work, and fork |
 //! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
+//! | `vfork.rs` | the heap in a child that runs in its parent's memory |
 //! | `slow_path.rs`, `request.rs`, `resize.rs` | what is not a hit; requests; other sizes |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
@@ -64,7 +65,7 @@ mod slow_path;
 mod span;
 mod statistics;
 mod surplus;
-mod zero_sized;
+mod vfork;
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;
@@ -83,10 +84,11 @@ pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
 pub use slow_path::{
     allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, free_for_unwinder,
-    free_slow, free_slow_under_locks, keep_idle, perturb, trim,
+    free_slow, free_slow_under_locks, give_up_addresses, keep_idle, perturb, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};
+pub use vfork::{after_vfork, before_vfork};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
-use brickyard_arena::rows::{Cpus, is_alone};
+use brickyard_arena::rows::{Cpus, is_alone, rows_given_up};
 use brickyard_slab::sheaf::closed;
 
 use crate::background::{self, Tick};
@@ -103,6 +103,10 @@ pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
 /// system refuses some calls to others, and the C library takes locks in them that it does not need
 /// otherwise.
 fn look_after(heap: &'static Heap) {
+    if rows_given_up() > 0 {
+        // A thread of a child of `vfork` would be one of the child.
+        return;
+    }
     if THREADS_SEEN.is_one() || !BACKGROUND.call() {
         look_in_passing(heap);
     }

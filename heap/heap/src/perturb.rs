@@ -8,7 +8,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::fast_path::FAST;
+use crate::vfork::close_for_good;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static BYTE: AtomicU8 = AtomicU8::new(0);
@@ -17,10 +17,8 @@ static BYTE: AtomicU8 = AtomicU8::new(0);
 /// complement; 0 ends that.
 pub(crate) fn fill_with(byte: u8) {
     if byte != 0 {
-        IS_ON.store(true, Ordering::Relaxed);
         // Requests of other threads that begin now may still be served as before.
-        FAST.limit.store(0, Ordering::Relaxed);
-        FAST.granules.store(0, Ordering::Relaxed);
+        close_for_good(|| IS_ON.store(true, Ordering::Relaxed));
     }
     BYTE.store(byte, Ordering::Relaxed);
 }

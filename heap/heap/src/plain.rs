@@ -8,12 +8,12 @@ use brickyard::Platform;
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 
-use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit, put};
+use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
 use crate::instance::{Freed, Heap, INSTANCE, MayWalk, Ways, enter};
 use crate::maintenance::{self, MayStart};
 use crate::sampled::{self, Sampling, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::{closed_gate, messages, perturb, zero_sized};
+use crate::{closed_gate, messages, perturb};
 
 /// Its ways. They look at each request that is sampled, and fill memory where that is wanted.
 pub(crate) struct Plain;
@@ -62,9 +62,6 @@ impl Ways for Plain {
     }
 
     unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, walk: MayWalk) -> Freed {
-        if !heap.span.contains(memory.as_ptr()) && zero_sized::free(memory) {
-            return Freed::AtHand;
-        }
         let sampled = sampled();
         if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
             let inside = enter(heap).filter(|_| walk == MayWalk::Stack);
@@ -80,10 +77,10 @@ impl Ways for Plain {
             // SAFETY: passed on.
             return unsafe { closed_gate::free(heap, memory) };
         };
-        let cache = heap.slabs.pages().cache_of(memory);
+        let cache = heap.cache_of(memory);
         if cache >= FIRST_GENERAL {
             // SAFETY: passed on: an object of that cache.
-            if perturb::has_closed() && unsafe { put(usize::from(cache), memory.as_ptr()) } {
+            if perturb::has_closed() && unsafe { put_slowly(usize::from(cache), memory.as_ptr()) } {
                 return Freed::Inside;
             }
             // SAFETY: passed on.
@@ -108,10 +105,7 @@ impl Ways for Plain {
         if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
             return guarded.usable_size(memory);
         }
-        if !heap.span.contains(memory.as_ptr()) && zero_sized::contains(memory) {
-            return 0;
-        }
-        match heap.slabs.pages().cache_of(memory) {
+        match heap.cache_of(memory) {
             cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,
             _ => match heap.span.run_at(memory) {
                 Some(pages) => pages * heap.span.page_bytes(),
@@ -139,9 +133,22 @@ impl Ways for Plain {
             return None;
         }
         // SAFETY: passed on.
-        unsafe { resize_pages(heap, memory, bytes) }
+        unsafe { resize_pages(heap, memory, bytes, self.with_room_to_grow(had, bytes)) }
+    }
+
+    /// What grows by little will grow again: an eighth more, so that a program that grows a piece
+    /// of memory byte by byte moves it a few times for each doubling.
+    fn with_room_to_grow(&self, had: usize, bytes: usize) -> usize {
+        let more = had.saturating_add(had / GROWTH_PART);
+        match had > BY_LAYOUT && bytes > had && bytes < more {
+            true => more,
+            false => bytes,
+        }
     }
 }
+
+/// What grows gets one part in so many more than it had, at least.
+const GROWTH_PART: usize = 8;
 
 /// What a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,7 +241,7 @@ fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8
     if let Some(cache) = wants.cache(layout) {
         if perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
-            && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
+            && let Some(object) = NonNull::new(unsafe { hit_slowly(usize::from(cache)) })
         {
             return Some((object, Contents::Anything));
         }
@@ -301,9 +308,10 @@ unsafe fn resize_pages(
     heap: &'static Heap,
     memory: NonNull<u8>,
     bytes: usize,
+    more: usize,
 ) -> Option<NonNull<u8>> {
     let inside = enter(heap)?;
-    if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
+    if heap.cache_of(memory) >= FIRST_GENERAL {
         // The pages of an object are its slab's.
         return None;
     }
@@ -321,8 +329,13 @@ unsafe fn resize_pages(
     if bytes <= RUN_BYTES_MAX {
         return None;
     }
-    // SAFETY: passed on.
-    let resize = || unsafe { INSTANCE.large.resize(memory, bytes) };
+    // SAFETY: passed on, both.
+    let resize = || unsafe {
+        let longer = (more > bytes).then(|| INSTANCE.large.resize(memory, more));
+        longer
+            .flatten()
+            .or_else(|| INSTANCE.large.resize(memory, bytes))
+    };
     match sampled() {
         Some(sampled) => sampled.resizing(memory, bytes, resize),
         None => resize(),

@@ -26,23 +26,28 @@ pub fn usable_size(memory: *mut u8) -> usize {
 #[must_use]
 pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     let had = usable_size(memory);
-    if let (Some(heap), Some(place)) = (built(), NonNull::new(memory))
+    let mut more = bytes;
+    if let (Some(heap), Some(place)) = (built(), NonNull::new(memory)) {
         // SAFETY: passed on.
-        && let Some(resized) = unsafe { heap.ways.resize(heap, place, had, bytes) }
-    {
-        return resized.as_ptr();
+        if let Some(resized) = unsafe { heap.ways.resize(heap, place, had, bytes) } {
+            return resized.as_ptr();
+        }
+        more = heap.ways.with_room_to_grow(had, bytes);
     }
     // SAFETY: passed on.
-    unsafe { copied(memory, had, bytes) }
+    unsafe { copied(memory, had, bytes, more) }
 }
 
-/// Moves memory of `had` bytes into new memory of `bytes` bytes. If there is none, it stays if it
-/// is large enough, and else returns null.
+/// Moves memory of `had` bytes into new memory of `more` bytes, or of `bytes` bytes at least. If
+/// there is none, it stays if it is large enough, and else returns null.
 ///
 /// # Safety
 /// The conditions of [`reallocate`].
-unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
-    let new = alloc(bytes);
+unsafe fn copied(memory: *mut u8, had: usize, bytes: usize, more: usize) -> *mut u8 {
+    let mut new = alloc(more);
+    if new.is_null() && more > bytes {
+        new = alloc(bytes);
+    }
     if new.is_null() {
         return if bytes <= had { memory } else { new };
     }

@@ -4,13 +4,15 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
+use brickyard_arena::rows::keeping_errno;
+
 use crate::build::heap;
 use crate::fast_path::{BY_LAYOUT, cache_of, quick};
 use crate::instance::{Freed, INSTANCE, MayWalk, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
 use crate::sampled::{Sampling, sampled};
-use crate::{closed_gate, messages, plain, zero_sized};
+use crate::{closed_gate, messages, plain};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
@@ -33,12 +35,6 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     let (Ok(layout), Ok(heap)) = (Layout::from_size_align(bytes, 16), heap()) else {
         return null_mut();
     };
-    if bytes == 0
-        && !heap.is_hardened
-        && let Some(memory) = zero_sized::allocate()
-    {
-        return memory.as_ptr();
-    }
     or_null(heap.ways.allocate(heap, layout))
 }
 
@@ -98,13 +94,12 @@ pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
 #[inline(never)]
 fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     match Layout::from_size_align(bytes, 16) {
-        Ok(_) if bytes == 0 => allocate(0),
         Ok(layout) => allocate_zeroed_aligned(layout),
         Err(_) => null_mut(),
     }
 }
 
-/// Allocates zeros for `layout`, which is not empty, by the slow path; null if there is no memory.
+/// Allocates zeros for `layout` by the slow path; null if there is no memory.
 #[cold]
 #[inline(never)]
 pub(super) fn allocate_zeroed_aligned(layout: Layout) -> *mut u8 {
@@ -196,4 +191,14 @@ pub fn keep_idle(bytes: usize) -> bool {
         heap.span.keep_idle(bytes);
         true
     })
+}
+
+/// Gives up the addresses that the heap has reserved and not used yet: all of them count towards a
+/// limit of addresses (`RLIMIT_AS`), or of locked memory (`mlockall`). It gets them back as it needs
+/// them, where that is allowed and nobody else has mapped anything there since.
+pub fn give_up_addresses() {
+    if let Some(heap) = built() {
+        // SAFETY: the heap's span is there for ever.
+        keeping_errno(|| unsafe { heap.span.give_up_addresses() });
+    }
 }

@@ -9,6 +9,9 @@
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
 //! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `mallinfo.rs` |
 //! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `aliases.rs` |
+//! | `vfork` | POSIX of 2001: `vfork.rs` |
+//! | `dlopen` | POSIX: `deepbind.rs` |
+//! | `setrlimit`, `prlimit`, `mlockall` | POSIX, the C library's own: `limits.rs` |
 //! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
 //! | `memcpy`, `memmove` | C: `memcpy.rs`, in a library that is built hardened for x86-64 |
 //! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `mallinfo.rs`, `arenas.rs` |
@@ -35,6 +38,8 @@ use brickyard_heap as heap;
 mod aliases;
 mod arenas;
 mod cplusplus;
+mod deepbind;
+mod limits;
 mod mallinfo;
 #[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
 mod memcpy;
@@ -47,16 +52,20 @@ mod hits;
 mod hits;
 #[cfg(target_arch = "x86_64")]
 mod loader;
+mod vfork;
 
 pub use arenas::{
     brickyard_arena_alloc, brickyard_arena_bytes, brickyard_arena_free, brickyard_arena_new,
     brickyard_arena_reset,
 };
+pub use deepbind::dlopen;
 pub use hits::{free, malloc};
+pub use limits::{mlockall, prlimit, prlimit64, setrlimit, setrlimit64};
 pub use mallinfo::{
     Mallinfo, Mallinfo2, brickyard_profile, brickyard_stats, mallinfo, mallinfo2, malloc_info,
     malloc_stats, mallopt,
 };
+pub use vfork::vfork;
 
 /// Alignments up to this are kept by every request.
 const ALIGN: usize = 16;

@@ -111,8 +111,9 @@ fn a_thread_of_real_time_does_not_keep_others_from_what_it_waits_for() {
 }
 
 #[test]
-fn a_limit_of_addresses_that_comes_late_refuses_and_does_not_end_the_program() {
-    runs(&["limited", "addresses", "64", "late", "100", "128"], &[]);
+fn under_a_limit_of_addresses_that_comes_late_objects_get_most_of_it() {
+    runs(&["limited", "addresses", "64", "late", "32", "128"], &[]);
+    runs(&["limited", "addresses", "600", "late", "500", "700"], &[]);
     let span = [("BRICKYARD_SPAN", "1")];
     runs(
         &["limited", "addresses", "2000", "late", "100", "128"],

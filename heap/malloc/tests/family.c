@@ -217,6 +217,53 @@ static void forks(void) {
     for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
 }
 
+static void *checks_its_own(void *number) {
+    enum { PIECES = 300 };
+    unsigned char value = (uintptr_t)number + 1, *held[PIECES] = {0};
+    size_t bytes[PIECES];
+    unsigned long state = value;
+    while (!atomic_load(&stop)) {
+        int i = next(&state) % PIECES;
+        if (held[i]) CHECK(is(held[i], bytes[i], value));
+        free(held[i]);
+        bytes[i] = next(&state) % 200 + 1;
+        memset(held[i] = malloc(bytes[i]), value, bytes[i]);
+    }
+    for (int i = 0; i < PIECES; i++) free(held[i]);
+    return NULL;
+}
+
+// A child of vfork runs in this memory, and allocates though it may not: others lose nothing.
+static void vforks(void) {
+    pthread_t thread[4];
+    atomic_store(&stop, 0);
+    for (uintptr_t i = 0; i < 4; i++) pthread_create(&thread[i], NULL, checks_its_own, (void *)i);
+    for (int i = 0; i < 400; i++) {
+        pid_t child = vfork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            for (volatile int j = 0; j < 3000; j++) {
+                char *memory = malloc(j % 200 + 1);
+                *memory = 1;
+                free(memory);
+            }
+            if (i % 10 == 0) execl("/bin/true", "true", NULL);
+            if (i % 10 == 1) {
+                // Its own child ends first, and it goes on as before.
+                pid_t own = vfork();
+                if (own == 0) _exit(0);
+                for (volatile int j = 0; j < 3000; j++) free(malloc(j % 200 + 1));
+            }
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    atomic_store(&stop, 0);
+}
+
 static size_t resident(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     size_t all, pages;
@@ -266,11 +313,7 @@ static void gives_back(void) {
 static void limited(void) {
     pid_t child = fork();
     if (child == 0) {
-        size_t all;
-        FILE *file = fopen("/proc/self/statm", "r");
-        CHECK(file && fscanf(file, "%zu", &all) == 1);
-        fclose(file);
-        struct rlimit limit = {.rlim_cur = all * sysconf(_SC_PAGESIZE) + (64 << 20), .rlim_max = RLIM_INFINITY};
+        struct rlimit limit = {.rlim_cur = (size_t)900 << 20, .rlim_max = RLIM_INFINITY};
         CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
         errno = 0;
         CHECK(malloc((size_t)1 << 30) == NULL && errno == ENOMEM);
@@ -302,6 +345,76 @@ static void limited_data(void) {
         errno = 0;
         while (given < (size_t)400 << 20 && malloc(1000)) given += 1000;
         CHECK(given < (size_t)400 << 20 && given > 30 << 20 && errno == ENOMEM);
+        _exit(0);
+    }
+    passes(child);
+}
+
+// A limit of addresses that the program sets itself leaves room for all that it needs: what was only reserved goes.
+static void limited_later(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        size_t limit = (size_t)512 << 20;
+        struct rlimit addresses = {.rlim_cur = limit, .rlim_max = RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_AS, &addresses) == 0);
+        enum { PIECES = 1000, BYTES = 100000 };
+        static unsigned char *piece[PIECES];
+        for (int i = 0; i < PIECES; i++) {
+            CHECK(piece[i] = malloc(BYTES));
+            memset(piece[i], i, BYTES);
+        }
+        unsigned char *large = malloc(50 << 20);
+        CHECK(large);
+        memset(large, 1, 50 << 20);
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, short_life, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        for (int i = 0; i < PIECES; i++) {
+            CHECK(is(piece[i], BYTES, i));
+            free(piece[i]);
+        }
+        // What is mapped where the heap's addresses were is not taken for its own.
+        for (int i = 0; i < 20; i++) {
+            unsigned char *others = malloc((3 + i) << 20);
+            CHECK(others && malloc_usable_size(others) >= (size_t)(3 + i) << 20);
+            free(others);
+        }
+        free(large);
+        int given = 0;
+        while (given < 1000000 && malloc(1000)) given++;
+        CHECK(given > 200000 && given < 1000000 && errno == ENOMEM);
+        // Once the limit is gone there is more.
+        addresses.rlim_cur = RLIM_INFINITY;
+        CHECK(setrlimit(RLIMIT_AS, &addresses) == 0);
+        for (given = 0; given < 1000000; given++) CHECK(malloc(1000));
+        _exit(0);
+    }
+    passes(child);
+}
+
+// All memory can be locked where no more may be than is used.
+static void locked(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit;
+        CHECK(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+        rlim_t least = limit.rlim_max < (64 << 20) ? limit.rlim_max : (64 << 20);
+        limit.rlim_cur = least;
+        CHECK(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+        // Whoever may lock all is asked as somebody else.
+        if (getuid() == 0 && (setgid(65534) || setuid(65534))) _exit(0);
+        FILE *file = fopen("/proc/self/statm", "r");
+        size_t all, pages;
+        CHECK(file && fscanf(file, "%zu %zu", &all, &pages) == 2);
+        fclose(file);
+        int done = mlockall(MCL_CURRENT);
+        file = fopen("/proc/self/statm", "r");
+        CHECK(file && fscanf(file, "%zu %zu", &all, &pages) == 2);
+        fclose(file);
+        // The program alone may have too much.
+        CHECK(done == 0 || all * sysconf(_SC_PAGESIZE) < ((size_t)1 << 30));
+        void *memory = malloc(1000);
+        CHECK(memory);
+        free(memory);
         _exit(0);
     }
     passes(child);
@@ -737,7 +850,9 @@ int main(int count, char **words) {
                   {"forks", forks},           {"limited", limited},       {"limited data", limited_data},
                   {"shrinking", shrinking},   {"crowded", crowded},       {"gives back", gives_back},
                   {"alone", alone},           {"quiet", quiet},           {"ended threads", ended_threads},
-                  {"told", told},             {"fork that waits", fork_that_waits}};
+                  {"told", told},             {"fork that waits", fork_that_waits},
+                  {"vforks", vforks},         {"limited later", limited_later},
+                  {"locked", locked}};
     // Those that mostly wait, and do not hang on settings.
     int quickly = count == 2 && !strcmp(words[1], "quickly");
     for (unsigned i = 0; i < sizeof checks / sizeof *checks; i++) {

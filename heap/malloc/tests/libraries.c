@@ -76,17 +76,15 @@ static void *opens_and_closes(void *rounds) {
         void (*take)(void *) = (void (*)(void *))dlsym(library, "plugin_take");
         int (*own)(void) = (int (*)(void))dlsym(library, "plugin_own");
         CHECK(give && take && own && own());
-        if (!(flags & RTLD_DEEPBIND)) {
-            for (int i = 0; i < 200; i++) {
-                char *memory = give(1 + i * 77);
-                CHECK(memory[0] == 7 && memory[i * 77] == 7);
-                free(memory);
-                take(malloc(1 + i * 770));
-            }
-            void **place = &late[round % 64];
-            free(*place);
-            *place = give(1 + round * 100 % 9000);
+        for (int i = 0; i < 200; i++) {
+            char *memory = give(1 + i * 77);
+            CHECK(memory[0] == 7 && memory[i * 77] == 7);
+            free(memory);
+            take(malloc(1 + i * 770));
         }
+        void **place = &late[round % 64];
+        free(*place);
+        *place = give(1 + round * 100 % 9000);
         CHECK(dlclose(library) == 0);
     }
     for (int i = 0; i < 64; i++) free(late[i]);

@@ -213,13 +213,16 @@ static void frees_the_reserve() {
 
 static void handler_that_frees() {
     reserve = operator new(PIECE);
+    rlimit before, limit;
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    limit = before;
+    // Any limit has the heap give up what it has only reserved.
+    limit.rlim_cur = std::size_t(1) << 40;
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
     std::size_t pages;
     std::FILE *file = std::fopen("/proc/self/statm", "r");
     CHECK(file && std::fscanf(file, "%zu", &pages) == 1);
     std::fclose(file);
-    rlimit before, limit;
-    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
-    limit = before;
     limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + PIECE / 2;
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
     calls = 0;

@@ -21,7 +21,10 @@ const FAILURES: usize = 16;
 #[cold]
 #[inline(never)]
 fn count() {
-    set_failures((failures() + 1) % (2 * FAILURES));
+    let failures = failures();
+    if failures < 2 * FAILURES {
+        set_failures((failures + 1) % (2 * FAILURES));
+    }
 }
 
 /// The way in which this process reaches its rows: the [`Local`] of slabs in user space.

@@ -47,7 +47,7 @@ mod single_thread;
 mod thread_rows;
 
 pub use crate::errno::keeping_errno;
-pub use crate::thread_local::thread_words;
+pub use crate::thread_local::{rows_given_up, set_rows_given_up, thread_words};
 pub use cpus::Cpus;
 pub use rseq::Rseq;
 pub use sequence::{pop, push, replace};

@@ -28,6 +28,12 @@ pub(super) fn open(hardened: &Hardened) {
     OPEN.store(core::ptr::from_ref(hardened).cast_mut(), Ordering::Release);
 }
 
+/// Closes the short way until it is opened again.
+pub(super) fn close() {
+    // Relaxed: who comes another way needs nothing of this.
+    OPEN.store(null_mut(), Ordering::Relaxed);
+}
+
 #[inline(always)]
 fn opened() -> Option<&'static Hardened> {
     // Acquire: pairs with the release in `open`.

@@ -10,7 +10,7 @@
 
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use brickyard_arena::{Region, page_bytes};
 
@@ -37,6 +37,8 @@ pub(super) const FREED: u8 = 3;
 pub(super) struct States {
     start: usize,
     bytes: &'static [AtomicU8],
+    /// So many of them belong to the span: all, until addresses are given up.
+    limit: AtomicUsize,
     /// The bytes, with a page before and behind them.
     region: Region,
 }
@@ -55,6 +57,7 @@ impl States {
         Ok(Self {
             start,
             bytes,
+            limit: AtomicUsize::new(length),
             region,
         })
     }
@@ -62,12 +65,35 @@ impl States {
     /// Makes the bytes of a part of the span writable, which begins where the last one ended. False
     /// if the system refuses.
     pub(super) fn commit(&self, span: Range<usize>) -> bool {
+        // SAFETY: who writes to these bytes waits until the zone has the memory.
+        unsafe { self.region.commit_new(self.part(span)) }.is_ok()
+    }
+
+    /// Gives up the bytes of a part of the span, the last one that has any.
+    pub(super) fn give_up(&self, span: Range<usize>) {
+        self.limit.store(span.start / GRANULE, Ordering::Relaxed);
+        // SAFETY: nothing begins there, and nobody looks behind the limit. The region is never
+        // dropped.
+        let _ = unsafe { self.region.give_up(self.part(span)) };
+    }
+
+    /// Gets them back. False if others have those addresses, or if the system refuses.
+    pub(super) fn regain(&self, span: Range<usize>) -> bool {
+        let end = span.end / GRANULE;
+        let done = self.region.regain(self.part(span), true).is_ok();
+        if done {
+            self.limit.store(end, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Returns the bytes of a part of the span in the region: whole pages.
+    fn part(&self, span: Range<usize>) -> Range<usize> {
         let page = page_bytes();
         let [from, to] =
             [span.start, span.end].map(|byte| page + (byte / GRANULE).next_multiple_of(page));
         let to = to.min(self.region.bytes() - page);
-        // SAFETY: who writes to these bytes waits until the zone has the memory.
-        from >= to || unsafe { self.region.commit_new(from..to) }.is_ok()
+        from.min(to)..to
     }
 
     /// Returns the number of the granule that begins at an address; `None` if none of the span
@@ -77,7 +103,8 @@ impl States {
         // What is no multiple of a granule is beyond all others when it is rotated.
         let offset = memory.addr().get().wrapping_sub(self.start);
         let granule = offset.rotate_right(GRANULE.trailing_zeros());
-        (granule < self.bytes.len()).then_some(granule)
+        // Relaxed: as the limit of the span.
+        (granule < self.limit.load(Ordering::Relaxed)).then_some(granule)
     }
 
     fn of(&self, memory: NonNull<u8>) -> &AtomicU8 {

@@ -14,7 +14,7 @@
 //! | a read of new memory | it is zero | here |
 //! | memory that is used again at once | freed memory waits in places of which each free draws one | `quarantine.rs` |
 //! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
-//! | an access to memory of no bytes | an address that cannot be accessed | `../zero_sized.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `zero_sized.rs` |
 //! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
 //!
 //! Most requests have a short way (`fast_path.rs`), which finds the same.
@@ -32,6 +32,7 @@ mod guard_pages;
 mod mistakes;
 mod pages;
 mod quarantine;
+mod zero_sized;
 mod zeroing;
 
 use core::alloc::Layout;
@@ -50,13 +51,12 @@ use quarantine::Waiting;
 use zeroing::{clear, is_zero};
 
 use crate::closed_gate;
-use crate::fast_path::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, put_in};
+use crate::fast_path::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
 use crate::instance::{Freed, MayWalk, Ways};
 use crate::instance::{Heap, HeapError, INSTANCE, built, enter};
 use crate::maintenance;
 use crate::messages::complain;
 use crate::span::{Contents, Guard};
-use crate::zero_sized;
 
 pub use fast_path::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
@@ -117,6 +117,14 @@ impl Guard for Hardened {
         self.states.commit(part)
     }
 
+    fn give_up(&self, part: Range<usize>) {
+        self.states.give_up(part);
+    }
+
+    fn regain(&self, part: Range<usize>) -> bool {
+        self.states.regain(part)
+    }
+
     /// They are zero then, and nothing begins in them.
     unsafe fn prepare(&self, first: NonNull<u8>, bytes: usize, contents: Contents) {
         if contents == Contents::Anything {
@@ -153,6 +161,11 @@ impl Hardened {
     /// Opens the short way of most requests, when the heap is built.
     pub(crate) fn open(&'static self) {
         fast_path::open(self);
+    }
+
+    /// Closes it until it is opened again.
+    pub(crate) fn close(&self) {
+        fast_path::close();
     }
 
     /// Allocates zeros for `layout`.
@@ -311,7 +324,7 @@ impl Hardened {
     unsafe fn give(&self, cache: u8, object: NonNull<u8>) -> Freed {
         // SAFETY: passed on, both.
         unsafe {
-            if put_in(usize::from(cache), object.as_ptr()) {
+            if put_slowly(usize::from(cache), object.as_ptr()) {
                 return Freed::AtHand;
             }
             self.give_slowly(cache, object)
@@ -369,7 +382,7 @@ impl Hardened {
         }
         match self.states.at(memory) {
             OBJECT => {
-                let cache = heap.slabs.pages().cache_of(memory);
+                let cache = heap.cache_of(memory);
                 let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
                 // SAFETY: an object of that size begins there.
                 unsafe {
@@ -426,7 +439,7 @@ impl Hardened {
             };
             return Some((start, asked));
         }
-        if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
+        if heap.cache_of(memory) >= FIRST_GENERAL {
             // Before the first object of a slab, or behind the last.
             return Some((memory, 0));
         }
@@ -463,7 +476,7 @@ impl Hardened {
         if self.states.at(memory) != OBJECT {
             return None;
         }
-        let cache = heap.slabs.pages().cache_of(memory);
+        let cache = heap.cache_of(memory);
         let wanted = Layout::from_size_align(bytes, 16)
             .ok()
             .and_then(object_cache);
@@ -507,7 +520,7 @@ enum QueueAnswer {
 /// Takes an object out of this CPU's queue, or else by the slow path.
 fn take(heap: &'static Heap, cache: u8) -> QueueAnswer {
     // SAFETY: the heap is built, and the number is a general size's.
-    if let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) }) {
+    if let Some(object) = NonNull::new(unsafe { hit_slowly(usize::from(cache)) }) {
         return QueueAnswer::Object(object);
     }
     let Some(inside) = enter(heap) else {

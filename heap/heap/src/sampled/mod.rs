@@ -34,7 +34,7 @@ use guarded::Guarded;
 use profile::Profile;
 
 use crate::environment::{number, variable};
-use crate::fast_path::{FIRST_GENERAL, hit};
+use crate::fast_path::{FIRST_GENERAL, hit_slowly};
 use crate::gate::Thread;
 use crate::instance::{Heap, HeapError, built, enter, for_ever};
 use crate::messages;
@@ -219,7 +219,7 @@ impl Sampled {
         if let Some(cache) = cache
             && !perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
-            && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
+            && let Some(object) = NonNull::new(unsafe { hit_slowly(usize::from(cache)) })
         {
             return Sampling::Served(object);
         }
@@ -304,7 +304,7 @@ impl Sampled {
 
     fn stays(&self, memory: NonNull<u8>, bytes: usize) {
         if let (Some(profile), Some(heap)) = (&self.profile, built())
-            && heap.slabs.pages().cache_of(memory) < FIRST_GENERAL
+            && heap.cache_of(memory) < FIRST_GENERAL
             && let Some(_inside) = enter(heap)
         {
             profile.stays(memory, bytes);

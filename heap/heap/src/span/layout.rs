@@ -2,6 +2,7 @@
 //! per page, then a warm one's next, then a word per group of pages.
 
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use brickyard::sync::Exclusive;
 use brickyard::zone::{Zone, ZonePlan};
@@ -75,6 +76,23 @@ impl Layout {
             longest_at,
             table_bytes,
         }
+    }
+
+    /// Returns the parts of the tables that zones of these pages have, which are whole zones.
+    pub(super) fn tables_of(&self, pages: Range<usize>) -> [Range<usize>; 5] {
+        let of = |at: usize, bits: usize| {
+            let bytes = |page: usize| page.saturating_mul(bits) / 8;
+            at + bytes(pages.start)..at + bytes(pages.end)
+        };
+        let groups = [pages.start, pages.end].map(|page| page.div_ceil(GROUP) * size_of::<u16>());
+        let zones = [pages.start, pages.end].map(|page| page / self.zone_pages * self.zone_stride);
+        [
+            zones[0]..zones[1],
+            of(self.idle_at, 1),
+            of(self.runs_at, 16),
+            of(self.warm_at, 32),
+            self.longest_at + groups[0]..self.longest_at + groups[1],
+        ]
     }
 
     /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.

@@ -24,6 +24,7 @@
 
 mod idle;
 mod layout;
+mod limit;
 mod reuse;
 mod runs;
 mod warm;
@@ -92,6 +93,10 @@ pub struct Span {
     zones: AtomicUsize,
     /// The number of pages that zones have got.
     grown: AtomicUsize,
+    /// The number of pages that have addresses: all, until some are given up.
+    limit: AtomicUsize,
+    /// Is told of each change of it.
+    limited: Option<fn(usize)>,
     growing: Locked<TestAndSetLock, ()>,
     counts: Counts,
     warm: Warm,
@@ -132,6 +137,12 @@ pub(crate) trait Guard: Sync {
     /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins
     /// where the last one ended. False if the system refuses.
     fn commit(&self, part: Range<usize>) -> bool;
+
+    /// Gives up what belongs to a part of the span whose addresses are about to be given up.
+    fn give_up(&self, part: Range<usize>);
+
+    /// Gets it back. False if others have those addresses, or if the system refuses.
+    fn regain(&self, part: Range<usize>) -> bool;
 
     /// Makes pages ready for a slab.
     ///
@@ -195,7 +206,7 @@ impl Span {
     /// [`MapError::Refused`], if not even 4 MiB can be had.
     pub fn reserve(bytes: usize) -> Result<Self, MapError> {
         let mut place = MaybeUninit::uninit();
-        Self::build_in(&mut place, Reserved::new(bytes)?, None, None, None);
+        Self::build_in(&mut place, Reserved::new(bytes)?, None, None, None, None);
         // SAFETY: just built there.
         Ok(unsafe { place.assume_init() })
     }
@@ -210,12 +221,15 @@ impl Span {
         slab_tables: Option<Region>,
         cpus: Option<Cpus>,
         guard: Option<&'static dyn Guard>,
+        limited: Option<fn(usize)>,
     ) -> &'p mut Self {
         place.write(Self {
             region: reserved.region,
             tables: reserved.tables,
             slab_tables,
             layout: reserved.layout,
+            limit: AtomicUsize::new(reserved.layout.pages),
+            limited,
             zones: AtomicUsize::new(0),
             grown: AtomicUsize::new(0),
             growing: Locked::new(()),
@@ -254,8 +268,8 @@ impl Span {
 
     /// Returns its length in bytes.
     #[must_use]
-    pub const fn bytes(&self) -> usize {
-        self.region.bytes()
+    pub fn bytes(&self) -> usize {
+        self.layout.pages << self.layout.page_shift
     }
 
     /// Returns the bytes that zones have got so far: no more were ever in use.
@@ -276,7 +290,8 @@ impl Span {
     #[inline]
     #[must_use]
     pub fn contains(&self, byte: *const u8) -> bool {
-        byte.addr().wrapping_sub(self.region.start().addr().get()) < self.region.bytes()
+        byte.addr().wrapping_sub(self.region.start().addr().get())
+            < self.limit() << self.layout.page_shift
     }
 
     fn page_of(&self, byte: NonNull<u8>) -> usize {

@@ -81,7 +81,7 @@ impl Span {
         let first = from / zone_pages * zone_pages;
         // Not `grown`, which may be older than the bits that are read: what is not grown yet has
         // none that are set.
-        let end = self.layout.pages.min(first + zone_pages);
+        let end = self.limit().min(first + zone_pages);
         let request = Self::request(Order::ZERO, Mobility::Movable, Context::MaySleep);
         let (mut looks, mut tries) = (LOOKS, TRIES);
         for group in from / GROUP..grown.min(end).div_ceil(GROUP) {

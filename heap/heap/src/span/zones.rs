@@ -12,12 +12,12 @@ use brickyard::sync::Zeros;
 use brickyard_arena::{Region, page_bytes};
 use brickyard_slab::Tables;
 
-use super::layout::{GROUP, Layout, SpanZone, Waits};
+use super::layout::{Layout, SpanZone, Waits};
 use super::{SPAN_ALIGN, Span};
 use crate::huge::{Huge, huge};
 
 /// The step by which a zone grows.
-const STEP_BYTES: usize = 32 << 20;
+pub(super) const STEP_BYTES: usize = 32 << 20;
 
 /// The first bytes of a span. They are doubled up to [`FEW_BYTES`], so that of a small program's
 /// span not much more can be accessed than what it uses: a write far behind memory is a fault.
@@ -66,11 +66,11 @@ impl Span {
         // Relaxed: changed under the lock only.
         let grown = self.grown.load(Ordering::Relaxed);
         let index = grown / self.layout.zone_pages;
-        if grown >= self.layout.pages {
+        if grown >= self.limit() && !self.regain() {
             return false;
         }
         let shift = self.layout.page_shift;
-        let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
+        let most = self.limit().min((index + 1) * self.layout.zone_pages);
         if index == self.zones.load(Ordering::Relaxed) && !self.build(index) {
             return false;
         }
@@ -138,22 +138,11 @@ impl Span {
             zone_pages,
             zone_stride,
             page_shift,
-            idle_at,
-            runs_at,
-            warm_at,
-            longest_at,
             ..
         } = self.layout;
-        let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
-        let groups = [first, end].map(|page| page.div_ceil(GROUP) * size_of::<u16>());
-        let groups = groups[0]..groups[1];
-        let tables = [
-            index * zone_stride..(index + 1) * zone_stride,
-            idle_at + first / 8..idle_at + end / 8,
-            runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
-            warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
-            longest_at + groups.start..longest_at + groups.end,
-        ];
+        let tables = self
+            .layout
+            .tables_of(index * zone_pages..(index + 1) * zone_pages);
         if !tables
             .into_iter()
             .all(|part| commit_new(&self.tables, part))

@@ -413,6 +413,76 @@ fn rounds_halve_what_is_idle_and_then_take_all() {
     zeros(&span, again, most);
 }
 
+/// Addresses that were given up are others', come back where nobody has them, and hold zeros then.
+#[test]
+fn what_was_given_up_is_others_and_comes_back_as_it_is_needed() {
+    // In a process of its own: other tests' threads would map memory there.
+    // SAFETY: the child ends when this is done.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let done = std::panic::catch_unwind(gives_up_and_regains).is_ok();
+            libc::_exit(i32::from(!done));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert_eq!(status, 0);
+    }
+}
+
+fn gives_up_and_regains() {
+    const GIB: usize = 1 << 30;
+    // It is not dropped: what was given up may be others' by then.
+    let span = core::mem::ManuallyDrop::new(Span::reserve(3 * GIB).unwrap());
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let is_mapped = |offset: usize| {
+        let address = span.region.at(offset).as_ptr().cast();
+        let mut byte = 0;
+        // SAFETY: the system looks, and writes a byte.
+        unsafe { libc::mincore(address, 1, &raw mut byte) == 0 }
+    };
+    let mut runs: Vec<_> = (0..20).map(|_| span.take_run(most).unwrap().0).collect();
+    for (owner, &run) in runs.iter().enumerate() {
+        mark(&span, run, most, owner + 1);
+    }
+    let kept = span.usable_bytes();
+    // SAFETY: never dropped.
+    unsafe { span.give_up_addresses() };
+    assert!(is_mapped(kept - 4096) && !is_mapped(kept + (4 << 20)) && !is_mapped(2 * GIB));
+    let far = span.region.at(2 * GIB);
+    assert!(!span.contains(far.as_ptr()) && span.run_at(far).is_none());
+    // Somebody else maps memory in the second gibibyte.
+    let wanted = span.region.at(GIB + (64 << 20)).as_ptr().cast();
+    // SAFETY: nothing is mapped there, and the mapping is this test's.
+    let others = unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        libc::mmap(wanted, 4096, access, flags, -1, 0)
+    };
+    assert_eq!(others, wanted);
+    while let Some((run, contents)) = span.take_run(most) {
+        assert_eq!(contents, Contents::Zeros);
+        zeros(&span, run, most);
+        mark(&span, run, most, runs.len() + 1);
+        runs.push(run);
+    }
+    assert!(!span.contains(others.cast()));
+    let had = runs.len() * RUN_BYTES_MAX;
+    assert!((GIB..=GIB + (64 << 20)).contains(&had), "{had}");
+    for (owner, &run) in runs.iter().enumerate() {
+        check(&span, run, most, owner + 1);
+    }
+    // Once it is free, they all come back.
+    // SAFETY: this test's own.
+    assert_eq!(unsafe { libc::munmap(others, 4096) }, 0);
+    for run in runs {
+        // SAFETY: taken above, and used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    let all: Vec<_> = core::iter::from_fn(|| span.take_run(most)).collect();
+    assert_eq!(all.len() * RUN_BYTES_MAX, 3 * GIB);
+}
+
 #[test]
 fn threads_take_and_give_while_memory_goes_back() {
     let span = &Span::reserve(64 << 20).unwrap();

@@ -1,9 +1,8 @@
 //! Memory of no bytes: addresses that cannot be accessed, each given once at a time.
 //!
-//! `malloc(0)` is served by them, so that whoever reads or writes there is stopped at once. That
-//! costs no other request anything: the fast path's table has no column for it. They are mapped at
-//! the first such request: a byte for each address, which is 1 while it is in use, and behind these
-//! the addresses. (Layouts of no bytes are another thing: they take the fast path.)
+//! `malloc(0)` is served by them, so that whoever reads or writes there is stopped at once. They are
+//! mapped at the first such request: a byte for each address, which is 1 while it is in use, and
+//! behind these the addresses.
 
 use core::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -66,7 +65,7 @@ fn make() -> Option<()> {
 /// Returns an address that nobody else has; `None` if too many are in use, or if the system
 /// refuses.
 #[cold]
-pub(crate) fn allocate() -> Option<NonNull<u8>> {
+pub(super) fn allocate() -> Option<NonNull<u8>> {
     if TABLE.load(Ordering::Relaxed) == 0 {
         make()?;
     }
@@ -82,14 +81,14 @@ pub(crate) fn allocate() -> Option<NonNull<u8>> {
 
 /// Returns true if an address is among them.
 #[inline]
-pub(crate) fn contains(memory: NonNull<u8>) -> bool {
+pub(super) fn contains(memory: NonNull<u8>) -> bool {
     table().is_some_and(|(_, first)| memory.addr().get().wrapping_sub(first) < PIECES * STEP)
 }
 
 /// Takes an address back if it is among them; false if it is not. Ends the process if nobody has
 /// it.
 #[inline]
-pub(crate) fn free(memory: NonNull<u8>) -> bool {
+pub(super) fn free(memory: NonNull<u8>) -> bool {
     let Some((used, first)) = table() else {
         return false;
     };
