@@ -2,6 +2,8 @@
 //! weak by `.weak`, so that it is null there.
 
 /// The address of a symbol of the C library, which may be absent.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! weak_address {
     ($name:literal) => {{
         let address: *const u8;
