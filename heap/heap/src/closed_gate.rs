@@ -18,7 +18,7 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::instance::{Freed, Heap, INSTANCE, MayWalk, enter};
+use crate::instance::{Freed, Heap, INSTANCE, enter};
 use crate::messages::complain;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -126,7 +126,7 @@ fn free_all(heap: &'static Heap) {
             first = waiting.read().next;
             if may_enter {
                 // Where the next fork takes long, the others wait again.
-                may_enter = heap.ways.free(heap, waiting.cast(), MayWalk::Nothing) != Freed::Waits;
+                may_enter = heap.ways.free(heap, waiting.cast()) != Freed::Waits;
             } else {
                 put(waiting.cast());
             }

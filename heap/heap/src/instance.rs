@@ -75,7 +75,7 @@ pub(crate) trait Ways: Sync {
     ///
     /// # Safety
     /// The conditions of [`free_slow`](crate::free_slow).
-    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, walk: MayWalk) -> Freed;
+    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed;
 
     /// Returns the usable bytes of memory.
     fn usable_size(&self, heap: &'static Heap, memory: NonNull<u8>) -> usize;
@@ -111,14 +111,6 @@ pub(crate) enum Freed {
     Inside,
     /// It waits.
     Waits,
-}
-
-/// Whether who called may be found out: the unwinder takes locks, which it may hold when it asks
-/// for memory itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MayWalk {
-    Stack,
-    Nothing,
 }
 
 /// Says whether a background thread is wanted.

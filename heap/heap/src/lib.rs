@@ -81,10 +81,10 @@ pub use object::{NoMemory, Object};
 pub use report::{Format, Report};
 pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
-pub use sampled::{is_unwinder, write_profile};
+pub use sampled::write_profile;
 pub use slow_path::{
-    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, free_for_unwinder,
-    free_slow, free_slow_under_locks, give_up_addresses, keep_idle, perturb, trim,
+    allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks,
+    give_up_addresses, keep_idle, perturb, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};

@@ -22,7 +22,6 @@ use crate::{huge, sampled, seccomp};
 static AT_START: extern "C" fn() = begins;
 
 extern "C" fn begins() {
-    sampled::is_ready();
     register();
 }
 

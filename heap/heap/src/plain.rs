@@ -9,7 +9,7 @@ use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 
 use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
-use crate::instance::{Freed, Heap, INSTANCE, MayWalk, Ways, enter};
+use crate::instance::{Freed, Heap, INSTANCE, Ways, enter};
 use crate::maintenance::{self, MayStart};
 use crate::sampled::{self, Sampling, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
@@ -61,12 +61,11 @@ impl Ways for Plain {
         given.map(|(memory, _)| memory)
     }
 
-    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, walk: MayWalk) -> Freed {
+    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         let sampled = sampled();
         if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
-            let inside = enter(heap).filter(|_| walk == MayWalk::Stack);
             // SAFETY: passed on.
-            unsafe { guarded.free(memory, inside.as_ref(), &memory) };
+            unsafe { guarded.free(memory, &memory) };
             return Freed::AtHand;
         }
         if perturb::has_closed() {

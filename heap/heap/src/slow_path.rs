@@ -8,7 +8,7 @@ use brickyard_arena::rows::keeping_errno;
 
 use crate::build::heap;
 use crate::fast_path::{BY_LAYOUT, cache_of, quick};
-use crate::instance::{Freed, INSTANCE, MayWalk, built, enter};
+use crate::instance::{Freed, INSTANCE, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
 use crate::sampled::{Sampling, sampled};
@@ -47,19 +47,6 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
         return null_mut();
     };
     or_null(heap.ways.allocate(heap, layout))
-}
-
-/// Allocates for the unwinder, which may hold a lock that finding out who called needs: what it
-/// asks for is never sampled.
-#[cold]
-#[must_use]
-pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
-    match (built(), Layout::from_size_align(bytes, 16)) {
-        (Some(heap), Ok(layout)) if !heap.is_hardened => {
-            or_null(plain::allocate_looked_at(heap, layout, Sampling::Passes))
-        }
-        _ => allocate(bytes),
-    }
 }
 
 /// Allocates memory for `layout`, of [`BY_LAYOUT`] bytes at most, by the slow path, for callers
@@ -119,7 +106,7 @@ pub(super) fn allocate_zeroed_aligned(layout: Layout) -> *mut u8 {
 #[inline(never)]
 pub unsafe fn free_slow(memory: *mut u8) {
     // SAFETY: passed on.
-    unsafe { take_back(memory, MayStart::Thread, MayWalk::Stack) }
+    unsafe { take_back(memory, MayStart::Thread) }
 }
 
 /// Takes memory back without starting the background thread: for callers that hold locks of the C
@@ -131,21 +118,10 @@ pub unsafe fn free_slow(memory: *mut u8) {
 #[inline(never)]
 pub unsafe fn free_slow_under_locks(memory: *mut u8) {
     // SAFETY: passed on.
-    unsafe { take_back(memory, MayStart::Nothing, MayWalk::Stack) }
+    unsafe { take_back(memory, MayStart::Nothing) }
 }
 
-/// Takes memory back from the unwinder, which may hold a lock that finding out who called needs.
-/// Starts no background thread.
-///
-/// # Safety
-/// The conditions of [`free_slow`](super::free_slow).
-#[cold]
-pub unsafe fn free_for_unwinder(memory: *mut u8) {
-    // SAFETY: passed on.
-    unsafe { take_back(memory, MayStart::Nothing, MayWalk::Nothing) }
-}
-
-unsafe fn take_back(memory: *mut u8, may: MayStart, walk: MayWalk) {
+unsafe fn take_back(memory: *mut u8, may: MayStart) {
     let Some(memory) = NonNull::new(memory) else {
         return;
     };
@@ -153,7 +129,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart, walk: MayWalk) {
         messages::complain("free of memory that was never allocated", memory);
     };
     // SAFETY: passed on.
-    if unsafe { heap.ways.free(heap, memory, walk) } == Freed::Inside {
+    if unsafe { heap.ways.free(heap, memory) } == Freed::Inside {
         closed_gate::free_what_waits(heap);
         maintenance::has_shrunk(heap, may);
     }

@@ -15,7 +15,7 @@ use brickyard_heap::{
 };
 
 use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
-use super::{loader, or_exhausted, slow};
+use super::{loader, slow};
 
 /// The whole of a function that allocates: its first argument is the size. A miss jumps to `$slow`,
 /// with all arguments as they came. `$name` is a line that names the place once more.
@@ -136,27 +136,8 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
 }
 
 /// The slow path of [`malloc`], which jumps here with the stack as it found it.
-#[unsafe(naked)]
 extern "C" fn slow_malloc(bytes: usize) -> *mut c_void {
-    naked_asm!(
-        // The caller: the return address.
-        "mov rsi, qword ptr [rsp]",
-        "jmp {from}",
-        from = sym slow_malloc_from,
-    )
-}
-
-extern "C" fn slow_malloc_from(bytes: usize, caller: usize) -> *mut c_void {
-    heap::allocate_hardened_or(bytes, || slow_malloc_by(bytes, caller).cast()).cast()
-}
-
-#[cold]
-#[inline(never)]
-fn slow_malloc_by(bytes: usize, caller: usize) -> *mut c_void {
-    if heap::is_unwinder(caller) {
-        return or_exhausted(heap::allocate_for_unwinder(bytes));
-    }
-    slow(bytes)
+    heap::allocate_hardened_or(bytes, || slow(bytes).cast()).cast()
 }
 
 /// Takes memory back. Null is ignored.
@@ -234,9 +215,6 @@ unsafe fn slow_free_by(memory: *mut u8, caller: usize, rest: Rest) {
     }
     // SAFETY: passed on.
     unsafe {
-        if heap::is_unwinder(caller) {
-            return heap::free_for_unwinder(memory);
-        }
         // One call at the end: of two, LLVM takes the stack down before it has compared, and does
         // not tell the unwinder.
         let free = match loader::contains(caller) {

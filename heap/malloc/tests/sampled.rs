@@ -231,7 +231,7 @@ fn nobody_waits_for_the_reader_of_a_profile() {
 }
 
 #[test]
-fn what_the_unwinder_asks_for_under_its_lock_is_not_sampled() {
+fn what_an_unwinder_asks_for_under_its_lock_is_sampled_without_waiting() {
     let file = file("registers.heap");
     for settings in [
         vec![("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY],

@@ -52,8 +52,7 @@ use zeroing::{clear, is_zero};
 
 use crate::closed_gate;
 use crate::fast_path::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
-use crate::instance::{Freed, MayWalk, Ways};
-use crate::instance::{Heap, HeapError, INSTANCE, built, enter};
+use crate::instance::{Freed, Heap, HeapError, INSTANCE, Ways, built, enter};
 use crate::maintenance;
 use crate::messages::complain;
 use crate::span::{Contents, Guard};
@@ -87,7 +86,7 @@ impl Ways for Hardened {
         Hardened::allocate(self, heap, layout)
     }
 
-    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, _walk: MayWalk) -> Freed {
+    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         // SAFETY: passed on.
         unsafe { Hardened::free(self, heap, memory) }
     }

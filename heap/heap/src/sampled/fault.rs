@@ -16,7 +16,6 @@ use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use super::sampled;
-use super::stack::Stack;
 
 /// A handler that wants to know what happened.
 type Handler = extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -102,19 +101,6 @@ pub(super) fn watch() {
     IS_BUSY.store(false, Ordering::Release);
 }
 
-/// Returns the instruction that a signal has interrupted.
-///
-/// # Safety
-/// `context` is what the system passes to a handler.
-unsafe fn instruction(context: *mut c_void) -> usize {
-    // SAFETY: the caller's promise.
-    let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
-    #[cfg(target_arch = "x86_64")]
-    return machine.gregs[libc::REG_RIP as usize] as usize;
-    #[cfg(target_arch = "aarch64")]
-    return machine.pc as usize;
-}
-
 /// Passes on what is not about guarded memory. The program's handler may throw an exception through
 /// this frame: so it holds nothing to drop, and all else is called.
 extern "C-unwind" fn on_fault<const OF: usize>(
@@ -150,15 +136,17 @@ extern "C" fn next(
     context: *mut c_void,
 ) -> Next {
     // SAFETY: what the system passes to a handler.
-    let (code, address, at) =
-        unsafe { ((*about).si_code, (*about).si_addr(), instruction(context)) };
+    let (code, address) = unsafe { ((*about).si_code, (*about).si_addr()) };
     let is_fault = code > 0;
     let guarded = sampled().and_then(|sampled| sampled.guarded());
     if is_fault
         && let (Some(guarded), Some(address)) = (guarded, NonNull::new(address))
         && guarded.contains(address.addr().get())
     {
-        guarded.report_access(address.addr().get(), |stack| *stack = Stack::at(at));
+        guarded.report_access(address.addr().get(), |stack, walk| {
+            // SAFETY: as above.
+            unsafe { stack.interrupted(walk, context) };
+        });
         // The fault comes again when this returns.
         let _ = set_default(signal);
         return Next::Done;

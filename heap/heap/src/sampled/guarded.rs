@@ -11,7 +11,7 @@
 //! any moment: what was `BUSY` then is lost to the child.
 
 use core::alloc::Layout;
-use core::ops::Range;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -19,13 +19,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use brickyard::Platform;
 use brickyard_arena::{Region, Threads, page_bytes};
 
-use crate::gate::Inside;
 use crate::instance::{HeapError, for_ever};
 
 use super::countdown::Countdown;
-use super::is_nested;
 use super::report::{GuardedAddress, Report};
 use super::stack::{DEPTH, Stack};
+use super::walk::Walk;
 
 /// So many requests can have guarded memory at a time.
 pub(super) const SLOTS: usize = 2048;
@@ -90,7 +89,6 @@ struct Slot {
 /// See the [module](self).
 pub(crate) struct Guarded {
     gaps: Countdown,
-    own: Range<usize>,
     /// A page that cannot be accessed, then for each slot its page and another such one.
     pages: Region,
     slots: &'static [Slot],
@@ -109,7 +107,7 @@ enum Mistake {
 
 impl Guarded {
     /// Makes guarded memory for one request in `every`, on average.
-    pub(super) fn new(every: usize, own: Range<usize>) -> Result<Self, HeapError> {
+    pub(super) fn new(every: usize) -> Result<Self, HeapError> {
         let page = page_bytes();
         let pages = Region::map_addresses((2 * SLOTS + 1) * page, page);
         let slots = for_ever(SLOTS * size_of::<Slot>())?;
@@ -118,7 +116,6 @@ impl Guarded {
         let slots = unsafe { slice::from_raw_parts(slots.as_ptr().cast(), SLOTS) };
         Ok(Self {
             gaps: Countdown::new(every as u64, Threads.ticks())?,
-            own,
             pages: pages.map_err(|_| HeapError::NoAddresses)?,
             slots,
             cursor: AtomicUsize::new(0),
@@ -215,8 +212,7 @@ impl Guarded {
         };
         slot.address.store(object.addr().get(), Ordering::Relaxed);
         slot.bytes.store(bytes, Ordering::Relaxed);
-        slot.allocated
-            .note(&Stack::of_caller(mark, self.own.clone()));
+        slot.allocated.note(&Stack::of_caller(mark));
         slot.freed.forget();
         self.live.fetch_add(1, Ordering::Relaxed);
         // Release: pairs with the acquire in `free`.
@@ -224,18 +220,12 @@ impl Guarded {
         Some(object)
     }
 
-    /// Frees an object. Who frees it is found out where the caller is inside the gate, leaving out
-    /// frames below that of `mark`.
+    /// Frees an object. `mark` lies in the frame of the heap's function that was called.
     ///
     /// # Safety
     /// If it is one in use, nobody uses it any more.
     #[cold]
-    pub(crate) unsafe fn free<T>(
-        &self,
-        object: NonNull<u8>,
-        inside: Option<&Inside<'_>>,
-        mark: &T,
-    ) {
+    pub(crate) unsafe fn free<T>(&self, object: NonNull<u8>, mark: &T) {
         let address = object.addr().get();
         let number = self.slot_near(address);
         let slot = &self.slots[number];
@@ -257,11 +247,7 @@ impl Guarded {
         if beside.copied().any(|byte| byte != FILL) {
             self.end(Mistake::WriteBeside, address);
         }
-        if inside.is_some() && !is_nested(1) {
-            slot.freed.note(&Stack::of_caller(mark, self.own.clone()));
-        } else {
-            slot.freed.note(&Stack::EMPTY);
-        }
+        slot.freed.note(&Stack::of_caller(mark));
         // If the system refuses, the page keeps its memory, or can still be accessed.
         //
         // SAFETY: `slot-claimed`: nobody else uses the page.
@@ -286,19 +272,28 @@ impl Guarded {
     /// Ends the process with all that is known of a mistake of the caller.
     fn end(&self, mistake: Mistake, address: usize) -> ! {
         let mark = 0_u8;
-        self.report(mistake, address, |stack| {
-            *stack = Stack::of_caller(&mark, self.own.clone());
+        self.report(mistake, address, |stack, _| {
+            *stack = Stack::of_caller(&mark);
         });
         // SAFETY: ends the process.
         unsafe { libc::abort() }
     }
 
     /// Says what is known of an access that the system has refused.
-    pub(super) fn report_access(&self, address: usize, here: impl FnOnce(&mut Stack)) {
+    pub(super) fn report_access(
+        &self,
+        address: usize,
+        here: impl FnOnce(&mut Stack, &mut MaybeUninit<Walk>),
+    ) {
         self.report(Mistake::Access, address, here);
     }
 
-    fn report(&self, mistake: Mistake, address: usize, here: impl FnOnce(&mut Stack)) {
+    fn report(
+        &self,
+        mistake: Mistake,
+        address: usize,
+        here: impl FnOnce(&mut Stack, &mut MaybeUninit<Walk>),
+    ) {
         let slot = &self.slots[self.slot_near(address)];
         let place = GuardedAddress {
             address,
@@ -321,10 +316,9 @@ impl Guarded {
         for (event, name) in [(&slot.freed, "freed"), (&slot.allocated, "allocated")] {
             let task = event.task.load(Ordering::Relaxed);
             if task != 0 && place.object != 0 {
-                report.say_stack(name, task, |stack| event.copy_to(stack));
+                report.say_stack(name, task, |stack, _| event.copy_to(stack));
             }
         }
-        // Last: a stack that is damaged may end the program while it is looked at.
         report.say_stack("here", task(), here);
     }
 }

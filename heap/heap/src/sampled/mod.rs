@@ -14,15 +14,16 @@ mod dump;
 mod fault;
 mod guarded;
 mod maps;
+mod objects;
 mod profile;
 mod report;
 mod stack;
 mod text;
+mod walk;
 mod writer;
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
-use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -31,6 +32,7 @@ use brickyard_arena::rows::Cpus;
 use brickyard_slab::sizes::process::MAX_GENERAL;
 
 use guarded::Guarded;
+use objects::Object;
 use profile::Profile;
 
 use crate::environment::{number, variable};
@@ -42,13 +44,14 @@ use crate::perturb;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
 pub use dump::write_profile;
-pub(super) use stack::is_ready;
 
 /// See the [module](self).
 pub(super) struct Sampled {
     cpus: Cpus,
-    /// The addresses of the unwinder's library.
-    unwinder: Range<usize>,
+    /// What holds the heap, whether that is a library, and whether a loader has loaded others.
+    own: Object,
+    is_library: bool,
+    has_loader: bool,
     profile: Option<Profile>,
     guarded: Option<Guarded>,
 }
@@ -104,11 +107,6 @@ fn made(
         ));
         return None;
     }
-    let own = stack::library_of(new as fn(Cpus, bool) -> Option<&'static Sampled> as usize);
-    if !own.is_empty() {
-        // The heap is in a library, so there is a loader, which has made all ready.
-        is_ready();
-    }
     let every = match every.map(number) {
         Some(None) => {
             messages::say(format_args!(
@@ -118,8 +116,7 @@ fn made(
         }
         every => every.flatten().filter(|&every| every > 0),
     };
-    let profile = profile.map(|file| Profile::new(file, own.clone()));
-    let guarded = every.map(|every| Guarded::new(every, own));
+    let (profile, guarded) = (profile.map(Profile::new), every.map(Guarded::new));
     let (profile, guarded) = (
         told("BRICKYARD_PROFILE", profile),
         told("BRICKYARD_SAMPLE", guarded),
@@ -129,9 +126,16 @@ fn made(
     }
     let place = for_ever(size_of::<Sampled>()).ok()?;
     let place = place.as_mut_ptr().cast::<MaybeUninit<Sampled>>();
+    let own = Object::own();
+    // SAFETY: plain calls, both.
+    let [program, loader] =
+        [libc::AT_PHDR, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
+    let is_library = own.as_ref().is_some_and(|own| !own.contains(program));
     let sampled = Sampled {
         cpus,
-        unwinder: stack::unwinder(),
+        own: own.unwrap_or_default(),
+        is_library,
+        has_loader: is_library || loader != 0,
         profile,
         guarded,
     };
@@ -150,17 +154,8 @@ fn told<T>(variable: &str, made: Option<Result<T, HeapError>>) -> Option<T> {
         .ok()
 }
 
-/// Returns true if anything is sampled, and a return address lies in the unwinder: then nothing of
-/// that call may be sampled ([`allocate_for_unwinder`](crate::allocate_for_unwinder) and
-/// [`free_for_unwinder`](crate::free_for_unwinder)).
-#[inline]
-#[must_use]
-pub fn is_unwinder(caller: usize) -> bool {
-    sampled().is_some_and(|sampled| sampled.unwinder.contains(&caller))
-}
-
-/// Returns true if the calling thread is inside the heap already: something that the heap calls,
-/// such as the unwinder, asks for memory itself, or a signal handler does.
+/// Returns true if the calling thread is inside the heap already: a signal handler asks for memory,
+/// or something that the heap calls.
 fn is_nested(depth: u32) -> bool {
     Thread::this().inside.get() > depth
 }

@@ -10,7 +10,6 @@
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
 
@@ -99,7 +98,6 @@ struct Tables {
 /// See the [module](self).
 pub(super) struct Profile {
     gaps: Countdown,
-    own: Range<usize>,
     file: &'static [u8],
     lock: Locked<TestAndSetLock, ()>,
     tables: UnsafeCell<Tables>,
@@ -136,7 +134,7 @@ fn period() -> usize {
 
 impl Profile {
     /// Begins a profile to be written to `file`.
-    pub(super) fn new(file: &[u8], own: Range<usize>) -> Result<Self, HeapError> {
+    pub(super) fn new(file: &[u8]) -> Result<Self, HeapError> {
         // SAFETY: all of these are numbers.
         let (sites, index, frames) = unsafe {
             let frames = STACKS * DEPTH / 2;
@@ -144,7 +142,6 @@ impl Profile {
         };
         Ok(Self {
             gaps: Countdown::new(period() as u64, Threads.ticks())?,
-            own,
             file: kept(file)?,
             lock: Locked::new(()),
             tables: UnsafeCell::new(Tables {
@@ -184,8 +181,7 @@ impl Profile {
     /// Notes that a sampled request got this memory. `mark` lies in the frame of the heap's
     /// function that was called.
     pub(super) fn allocated<T>(&self, memory: NonNull<u8>, bytes: usize, mark: &T) {
-        // Before the lock is taken: the unwinder may need memory.
-        let stack = Stack::of_caller(mark, self.own.clone());
+        let stack = Stack::of_caller(mark);
         self.with_tables(|tables| {
             // Without room for the sample it would never be seen freed, so it is not counted.
             if tables.samples.reserve() {

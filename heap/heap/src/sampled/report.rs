@@ -3,12 +3,14 @@
 
 use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::messages::write_all;
 
 use super::maps::Module;
 use super::stack::Stack;
+use super::walk::Walk;
 
 /// The memory of the one report.
 struct ReportMemory {
@@ -16,6 +18,7 @@ struct ReportMemory {
     length: usize,
     module: Module,
     stack: Stack,
+    walk: MaybeUninit<Walk>,
 }
 
 /// Invariant `one-report`: who has set `IS_TAKEN` uses the memory; it is never given back.
@@ -29,6 +32,7 @@ static MEMORY: Shared = Shared(UnsafeCell::new(ReportMemory {
     length: 0,
     module: Module::new(),
     stack: Stack::EMPTY,
+    walk: MaybeUninit::uninit(),
 }));
 
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
@@ -55,10 +59,15 @@ impl Report {
         self.memory.say(what);
     }
 
-    /// Says a stack, a line for each address.
-    pub(super) fn say_stack(&mut self, name: &str, task: u64, fill: impl FnOnce(&mut Stack)) {
+    /// Says a stack, a line for each address. Who fills it has memory for a walk.
+    pub(super) fn say_stack(
+        &mut self,
+        name: &str,
+        task: u64,
+        fill: impl FnOnce(&mut Stack, &mut MaybeUninit<Walk>),
+    ) {
         self.say(format_args!("  {name}, by thread {task}:"));
-        fill(&mut self.memory.stack);
+        fill(&mut self.memory.stack, &mut self.memory.walk);
         for index in 0..self.memory.stack.frames().len() {
             self.memory.say_frame(index);
         }
