@@ -24,8 +24,12 @@ const FIRST: [&str; 6] = [
 ];
 
 /// Parts of mangled names of what a start and the first requests run.
-const START: [&str; 7] = [
+const START: [&str; 11] = [
     "14brickyard_heap5build10first_heap",
+    "7make_as",
+    "14brickyard_slab7general20General$LT$D$C$C$GT$3new",
+    "9brickyard6bitmap6totals5Total5count",
+    "9brickyard6bitmap9frames_in",
     "14brickyard_heap4huge9choice_in",
     "15alloc_by_handle",
     "11make_memory",
