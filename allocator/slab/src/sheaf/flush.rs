@@ -135,13 +135,13 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         }
     }
 
-    /// Returns a sheaf with room: the spare if that has any, else an empty one in exchange for it.
-    /// `check` runs under the lock of the node's depot, which is taken once for both. `Ok(None)`:
-    /// no memory.
+    /// Returns an empty sheaf: the spare if that is one, else another in exchange for it. `check`
+    /// runs under the lock of the node's depot, which is taken once for both. `Ok(None)`: no
+    /// memory.
     ///
     /// # Errors
     /// What `check` says. The spare is back in the row then.
-    pub(super) fn sheaf_with_room<C: Caller>(
+    pub(super) fn empty_sheaf<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
@@ -154,7 +154,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
             let checked = check();
-            if checked.is_ok() && spare.as_ref().is_none_or(Sheaf::is_full) {
+            if checked.is_ok() && !spare.as_ref().is_some_and(Sheaf::is_empty) {
                 depot.exchanges.free_misses.add(1);
                 // Where there is no room, the spare is emptied below.
                 if spare.is_none() || depot.has_room::<P>(info) {
@@ -180,9 +180,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
             Some(sheaf) => {
                 // Another CPU may have emptied it, and its frees come next.
                 sheaf.fetch_to_write(info.geometry.capacity as usize);
-                if sheaf.is_full() {
-                    self.empty_out::<C>(backend, info, &sheaf);
-                }
+                self.empty_out::<C>(backend, info, &sheaf);
                 Ok(Some(sheaf))
             }
             None => Ok(self.new_sheaf(backend, info)),
@@ -207,7 +205,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         }
         let (cpu, top) = backend.local.read::<C>(&self.rows, column);
         let here = backend.node_here();
-        let fresh = self.sheaf_with_room::<C>(backend, info, here, None, || Ok(()))?;
+        let fresh = self.empty_sheaf::<C>(backend, info, here, None, || Ok(()))?;
         let Some(fresh) = fresh else {
             return self.give_single::<C>(backend, info, object);
         };

@@ -21,9 +21,9 @@
 //! cache that is checked, has the top of a sheaf that is empty and full at once ([`closed`]). So
 //! both ways miss, and the fast path needs no case for either.
 //!
-//! Where `main` is empty and the spare serves, they share what that holds; exchanged, they would be
-//! exchanged back by the next frees, again and again, where a program comes and goes over the end of
-//! a sheaf. Where `main` is full, a spare with room takes its place.
+//! Where `main` is empty and the spare is full, `main` gets a few of its objects; exchanged, they
+//! would be exchanged back by the next frees, again and again, where a program comes and goes over
+//! the end of a sheaf.
 //!
 //! Behind them, per cache and node, is a depot. It has full and empty sheaves (the barn) and slabs
 //! with free objects (the partial list). Both are behind one lock, which is taken once for as many
@@ -231,8 +231,8 @@ where
         let Some(full) = full else {
             return self.single::<C>(backend, info);
         };
+        let shares = was_spare && full.is_full();
         let object = full.pop()?;
-        let shares = was_spare && full.is_more_than_half(info.geometry.capacity as usize);
         if top != closed() && top % SHEAF_BYTES != empty {
             self.to_barn::<C>(backend, info, full, false);
         } else if shares && top != closed() {
@@ -290,7 +290,7 @@ where
         let spare = self.take_spare::<C>(backend, info);
         // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
         let check = || self.is_out(backend, info, object);
-        let fresh = self.sheaf_with_room::<C>(backend, info, node, spare, check)?;
+        let fresh = self.empty_sheaf::<C>(backend, info, node, spare, check)?;
         let Some(fresh) = fresh else {
             return self.give_single::<C>(backend, info, object);
         };

@@ -46,9 +46,9 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         unsafe { Sheaf::of_row(spare) }
     }
 
-    /// Makes `main` of the empty sheaf that it is, with `top`, and of half of what `full` holds, and
-    /// the rest the spare. Exchanged as a whole, the two would be exchanged back by as few frees,
-    /// again and again where a program comes and goes over the end of a sheaf.
+    /// Gives `main`, the empty sheaf with `top`, a few objects of `full`, which stays the spare.
+    /// Exchanged as a whole, the two would be exchanged back by as few frees, again and again where
+    /// a program comes and goes over the end of a sheaf.
     pub(super) fn share<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -60,7 +60,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         if self.detach::<C>(backend, cpu, column, top, closed()) {
             // SAFETY: taken out of the row just now.
             if let Some(main) = unsafe { Sheaf::of_row(top) } {
-                full.give_half(&main);
+                full.give_some(&main);
                 if !self.detach::<C>(backend, cpu, column, closed(), main.top()) {
                     self.to_barn::<C>(backend, info, main, false);
                 }

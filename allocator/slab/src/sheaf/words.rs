@@ -50,6 +50,9 @@ pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
 }
 
+/// A sheaf gives so many objects to an empty one at most: two cache lines.
+const SOME: usize = 16;
+
 /// The bit of a link that says that the objects were away from home.
 const AWAY: usize = 1;
 
@@ -158,18 +161,14 @@ impl Sheaf {
         (last - self.top()) / WORD_BYTES
     }
 
-    /// Returns true if it holds more than half of `capacity` objects, for which it has room.
-    pub(super) fn is_more_than_half(&self, capacity: usize) -> bool {
-        2 * self.room() < capacity
-    }
-
-    /// Moves the last half of what it holds to an empty sheaf of the same cache, in their order.
-    pub(super) fn give_half(&self, empty: &Self) {
+    /// Moves the last half of what it holds, or [`SOME`] objects, to an empty sheaf of the same
+    /// cache, in their order.
+    pub(super) fn give_some(&self, empty: &Self) {
         let (top, to) = (self.top(), empty.top());
         debug_assert!(empty.is_empty());
         // Both sentinels stand at the same place.
         let held = (top - (to % SHEAF_BYTES + self.address)) / WORD_BYTES;
-        let bytes = held.div_ceil(2) * WORD_BYTES;
+        let bytes = held.div_ceil(2).min(SOME) * WORD_BYTES;
         for offset in (WORD_BYTES..=bytes).step_by(WORD_BYTES) {
             // Relaxed, both: see `get`.
             let object = self.word(top - bytes + offset).load(Ordering::Relaxed);
