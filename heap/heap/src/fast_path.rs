@@ -49,7 +49,8 @@ type Columns = [u8; MAX_GENERAL / STEP + 1];
 
 const fn columns() -> Columns {
     let mut columns = [0; MAX_GENERAL / STEP + 1];
-    let mut steps = 0;
+    // None for no bytes: they are not a slab's (`zero_sized.rs`).
+    let mut steps = 1;
     while steps < columns.len() {
         columns[steps] = CLASSES[steps] + FIRST_GENERAL;
         steps += 1;

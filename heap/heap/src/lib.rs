@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `messages.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
 //! | `fast_path.rs` | what the fast paths read, and the fast paths |
-//! | `perturb.rs` | values that new and freed memory hold on request |
+//! | `zero_sized.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
 //! | `seccomp.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `address_table.rs` | mappings of their own; a table of addresses |
@@ -66,6 +66,7 @@ mod span;
 mod statistics;
 mod surplus;
 mod vfork;
+mod zero_sized;
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;

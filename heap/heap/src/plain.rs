@@ -13,7 +13,7 @@ use crate::instance::{Freed, Heap, INSTANCE, Ways, enter};
 use crate::maintenance::{self, MayStart};
 use crate::sampled::{self, Sampling, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::{closed_gate, messages, perturb};
+use crate::{closed_gate, messages, perturb, zero_sized};
 
 /// Its ways. They look at each request that is sampled, and fill memory where that is wanted.
 pub(crate) struct Plain;
@@ -62,6 +62,9 @@ impl Ways for Plain {
     }
 
     unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+        if !heap.span.contains(memory.as_ptr()) && zero_sized::free(memory) {
+            return Freed::AtHand;
+        }
         let sampled = sampled();
         if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
             // SAFETY: passed on.
@@ -103,6 +106,9 @@ impl Ways for Plain {
     fn usable_size(&self, heap: &'static Heap, memory: NonNull<u8>) -> usize {
         if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
             return guarded.usable_size(memory);
+        }
+        if !heap.span.contains(memory.as_ptr()) && zero_sized::contains(memory) {
+            return 0;
         }
         match heap.cache_of(memory) {
             cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,

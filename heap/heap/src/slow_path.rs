@@ -12,7 +12,7 @@ use crate::instance::{Freed, INSTANCE, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
 use crate::sampled::{Sampling, sampled};
-use crate::{closed_gate, messages, plain};
+use crate::{closed_gate, messages, plain, zero_sized};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
@@ -35,6 +35,12 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     let (Ok(layout), Ok(heap)) = (Layout::from_size_align(bytes, 16), heap()) else {
         return null_mut();
     };
+    if bytes == 0
+        && !heap.is_hardened
+        && let Some(memory) = zero_sized::allocate()
+    {
+        return memory.as_ptr();
+    }
     or_null(heap.ways.allocate(heap, layout))
 }
 
@@ -81,6 +87,7 @@ pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
 #[inline(never)]
 fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     match Layout::from_size_align(bytes, 16) {
+        Ok(_) if bytes == 0 => allocate(0),
         Ok(layout) => allocate_zeroed_aligned(layout),
         Err(_) => null_mut(),
     }

@@ -128,8 +128,8 @@ fn bad_frees_are_told_and_end_the_program() {
 }
 
 #[test]
-fn accesses_far_from_a_small_program_s_memory_are_faults() {
-    for how in ["far behind", "far before"] {
+fn accesses_to_no_bytes_and_far_from_a_small_program_s_memory_are_faults() {
+    for how in ["no bytes", "no bytes, zeroed", "far behind", "far before"] {
         let Some(output) = preloaded(&["traps", how], &[]) else {
             return;
         };

@@ -14,7 +14,7 @@
 //! | a read of new memory | it is zero | here |
 //! | memory that is used again at once | freed memory waits in places of which each free draws one | `quarantine.rs` |
 //! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
-//! | an access to memory of no bytes | an address that cannot be accessed | `zero_sized.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `../zero_sized.rs` |
 //! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
 //!
 //! Most requests have a short way (`fast_path.rs`), which finds the same.
@@ -32,7 +32,6 @@ mod guard_pages;
 mod mistakes;
 mod pages;
 mod quarantine;
-mod zero_sized;
 mod zeroing;
 
 use core::alloc::Layout;
@@ -56,6 +55,7 @@ use crate::instance::{Freed, Heap, HeapError, INSTANCE, Ways, built, enter};
 use crate::maintenance;
 use crate::messages::complain;
 use crate::span::{Contents, Guard};
+use crate::zero_sized;
 
 pub use fast_path::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
