@@ -20,8 +20,9 @@ pub(crate) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
 }
 
-/// Returns whether a variable is on or off; `None` if it is not set. What cannot be read is told.
-pub(crate) fn switch(name: &core::ffi::CStr) -> Option<bool> {
+/// Returns whether a variable is on or off; `None` if it is not set, and in a program with the
+/// rights of another user. What cannot be read is told.
+pub fn switch(name: &core::ffi::CStr) -> Option<bool> {
     let text = variable(name).filter(|text| !text.is_empty())?;
     let found = on_or_off(text);
     if found.is_none() {

@@ -23,6 +23,7 @@
 //! | `background.rs`, `maintenance.rs` | the background thread; its work, and fork |
 //! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
+//! | `addresses.rs` | limits of addresses that come later |
 //! | `vfork.rs` | the heap in a child that runs in its parent's memory |
 //! | `slow_path.rs`, `request.rs`, `resize.rs` | what is not a hit; requests; other sizes |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
@@ -37,6 +38,7 @@
 ))]
 
 mod address_table;
+mod addresses;
 mod background;
 mod build;
 mod bump;
@@ -68,9 +70,11 @@ mod surplus;
 mod vfork;
 mod zero_sized;
 
+pub use addresses::fit_addresses;
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;
 pub use bump::Bump;
+pub use environment::switch;
 pub use fast_path::{AWAY, AWAY_BELOW, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT, quick, quick_free};
 pub use global::Global;
 pub use hardened::{
@@ -84,8 +88,8 @@ pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
 pub use sampled::write_profile;
 pub use slow_path::{
-    allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks,
-    give_up_addresses, keep_idle, perturb, trim,
+    allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks, keep_idle,
+    perturb, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};

@@ -12,7 +12,7 @@ use brickyard_slab::sheaf::closed;
 use crate::background::{self, Tick};
 use crate::gate::Thread;
 use crate::instance::{Background, Heap, INSTANCE, ROW_WORDS, built};
-use crate::{huge, sampled, seccomp};
+use crate::{huge, sampled, seccomp, vfork};
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when
@@ -62,6 +62,8 @@ unsafe extern "C" fn in_child() {
     // SAFETY: a child process begins with one thread, which is here. Nobody was inside the gate but
     // that thread, and others only look at large blocks then.
     unsafe { INSTANCE.large.forget_holder() };
+    // SAFETY: as above.
+    unsafe { vfork::forget_others() };
     BACKGROUND.forget();
     THREADS_SEEN.forget();
     INSTANCE.gate.open_in_child();

@@ -4,8 +4,6 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
-use brickyard_arena::rows::keeping_errno;
-
 use crate::build::heap;
 use crate::fast_path::{BY_LAYOUT, cache_of, quick};
 use crate::instance::{Freed, INSTANCE, built, enter};
@@ -174,14 +172,4 @@ pub fn keep_idle(bytes: usize) -> bool {
         heap.span.keep_idle(bytes);
         true
     })
-}
-
-/// Gives up the addresses that the heap has reserved and not used yet: all of them count towards a
-/// limit of addresses (`RLIMIT_AS`), or of locked memory (`mlockall`). It gets them back as it needs
-/// them, where that is allowed and nobody else has mapped anything there since.
-pub fn give_up_addresses() {
-    if let Some(heap) = built() {
-        // SAFETY: the heap's span is there for ever.
-        keeping_errno(|| unsafe { heap.span.give_up_addresses() });
-    }
 }

@@ -9,6 +9,7 @@
 //! What a child does that the system ends in the middle of a request stays undone: if it held a
 //! lock, the parent will wait for it for ever.
 
+use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 
 use brickyard::Platform;
@@ -31,25 +32,30 @@ struct Closed {
     granules: usize,
 }
 
-static CLOSED: Shared = Shared(
-    Locked::new(()),
-    core::cell::UnsafeCell::new(Closed {
+static CLOSED: Shared = Shared {
+    lock: UnsafeCell::new(Locked::new(())),
+    closed: UnsafeCell::new(Closed {
         times: 0,
         limit: 0,
         granules: 0,
     }),
-);
+};
 
-struct Shared(Locked<TestAndSetLock, ()>, core::cell::UnsafeCell<Closed>);
+struct Shared {
+    lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
+    closed: UnsafeCell<Closed>,
+}
 
-// SAFETY: only a holder of the lock uses the cell.
+// SAFETY: only a holder of the lock uses the other cell; the lock is replaced only in a child
+// process, by its only thread (`forget_others`).
 unsafe impl Sync for Shared {}
 
 impl Closed {
     fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
-        let _held = CLOSED.0.lock(|| Threads.relax());
+        // SAFETY: see `Shared`.
+        let _held = unsafe { &*CLOSED.lock.get() }.lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs.
-        work(unsafe { &mut *CLOSED.1.get() })
+        work(unsafe { &mut *CLOSED.closed.get() })
     }
 
     fn close(&mut self) {
@@ -64,8 +70,9 @@ impl Closed {
     }
 
     fn open(&mut self, times: usize) {
-        self.times -= times;
-        if self.times > 0 || times == 0 {
+        let before = self.times;
+        self.times = before.saturating_sub(times);
+        if self.times > 0 || before == 0 {
             return;
         }
         if !perturb::has_closed() {
@@ -85,8 +92,8 @@ pub fn before_vfork() -> u32 {
     // The child must not be the first that needs it.
     let _ = heap();
     let before = rows_given_up();
-    set_rows_given_up(before + 1);
     Closed::with(Closed::close);
+    set_rows_given_up(before + 1);
     before
 }
 
@@ -105,13 +112,26 @@ pub(crate) fn limit_pages(pages: usize) {
     }
     let granules = pages << (PAGE_SHIFT - GRANULE_SHIFT);
     Closed::with(|closed| {
-        if closed.times > 0 {
+        if closed.times > 0 && closed.granules > 0 {
             closed.granules = granules;
         } else if !perturb::has_closed() && FAST.granules.load(Ordering::Relaxed) > 0 {
             // Release: `built-before-seen`.
             FAST.granules.store(granules, Ordering::Release);
         }
     });
+}
+
+/// Called in a child of `fork`: the lock is nobody's, and of those that were before or in a `vfork`
+/// only the calling thread is here. (A child of a child of `vfork` stays without a row: the system
+/// tells it no CPU either.)
+///
+/// # Safety
+/// The process has one thread, which is not in a function of this file.
+pub(crate) unsafe fn forget_others() {
+    // SAFETY: the caller's promise: nobody refers to it.
+    unsafe { *CLOSED.lock.get() = Locked::new(()) };
+    let own = rows_given_up() as usize;
+    Closed::with(|closed| closed.open(closed.times.saturating_sub(own)));
 }
 
 /// Closes the fast paths for good.

@@ -1,18 +1,23 @@
 //! `dlopen`, which opens libraries without `RTLD_DEEPBIND`: with that a library finds the C
 //! library's `malloc` and `free` before those that were preloaded, while functions and programs
-//! that it exchanges memory with find these. (PHP opens its extensions like that.)
+//! that it exchanges memory with find these. (PHP opens its extensions like that.) With
+//! `BRICKYARD_DEEPBIND=1` they are opened as they ask.
 //!
 //! The loader looks up who calls, by the return address: so the call is passed on by a jump.
 
 use core::arch::{global_asm, naked_asm};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use brickyard_arena::weak_address;
+use brickyard_heap as heap;
 
 /// The C library's; null before the first call.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// What stays of the flags: once the function is known, what the environment says.
+static STAY: AtomicI32 = AtomicI32::new(!libc::RTLD_DEEPBIND);
 
 // Weak: a program that is linked statically needs none of this.
 global_asm!(".weak dlsym");
@@ -30,7 +35,10 @@ extern "C" fn next() -> *mut c_void {
         let dlsym = core::mem::transmute::<*const u8, Dlsym>(dlsym);
         dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr())
     };
-    // Relaxed: the function was there before this library.
+    if heap::switch(c"BRICKYARD_DEEPBIND") == Some(true) {
+        STAY.store(!0, Ordering::Relaxed);
+    }
+    // Relaxed, both: the function was there before this library, and flags are flags.
     NEXT.store(next, Ordering::Relaxed);
     next
 }
@@ -44,7 +52,6 @@ extern "C" fn next() -> *mut c_void {
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
     naked_asm!(
-        "and esi, {flags}",
         "mov rax, qword ptr [rip + {known}]",
         "test rax, rax",
         "jnz 2f",
@@ -58,12 +65,13 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "test rax, rax",
         "jz 3f",
         "2:",
+        "and esi, dword ptr [rip + {stay}]",
         "jmp rax",
         "3:",
         "ret",
         known = sym NEXT,
         next = sym next,
-        flags = const !libc::RTLD_DEEPBIND,
+        stay = sym STAY,
     )
 }
 
@@ -76,7 +84,6 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
     naked_asm!(
-        "and w1, w1, #{flags}",
         "adrp x16, {known}",
         "ldr x16, [x16, :lo12:{known}]",
         "cbnz x16, 2f",
@@ -90,9 +97,12 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "mov x0, #0",
         "ret",
         "2:",
+        "adrp x17, {stay}",
+        "ldr w17, [x17, :lo12:{stay}]",
+        "and w1, w1, w17",
         "br x16",
         known = sym NEXT,
         next = sym next,
-        flags = const !libc::RTLD_DEEPBIND,
+        stay = sym STAY,
     )
 }

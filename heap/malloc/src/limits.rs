@@ -2,7 +2,8 @@
 //! it has reserved many more than it uses.
 
 use core::ffi::c_int;
-use core::ptr::null_mut;
+use core::mem::MaybeUninit;
+use core::ptr::{null, null_mut};
 
 use brickyard_heap as heap;
 
@@ -27,7 +28,7 @@ pub unsafe extern "C" fn prlimit64(
             && !new.is_null()
             && (*new).rlim_cur != libc::RLIM64_INFINITY
         {
-            heap::give_up_addresses();
+            heap::fit_addresses(usize::try_from((*new).rlim_cur).unwrap_or(usize::MAX));
         }
         done as c_int
     }
@@ -69,10 +70,21 @@ pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit64) 
 }
 
 /// Locks all memory of this process, or all that will be mapped. Whatever is mapped counts towards
-/// `RLIMIT_MEMLOCK`, used or not.
+/// `RLIMIT_MEMLOCK`, used or not, unless the process has `CAP_IPC_LOCK`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mlockall(flags: c_int) -> c_int {
-    heap::give_up_addresses();
-    // SAFETY: a plain call.
-    unsafe { libc::syscall(libc::SYS_mlockall, flags) as c_int }
+    // SAFETY: plain calls, and the C library's own word of this thread.
+    unsafe {
+        let done = libc::syscall(libc::SYS_mlockall, flags) as c_int;
+        let mut limit = MaybeUninit::<libc::rlimit64>::zeroed();
+        if done == 0
+            || *libc::__errno_location() != libc::ENOMEM
+            || prlimit64(0, libc::RLIMIT_MEMLOCK as c_int, null(), limit.as_mut_ptr()) != 0
+        {
+            return done;
+        }
+        let limit = usize::try_from(limit.assume_init().rlim_cur);
+        heap::fit_addresses(limit.unwrap_or(usize::MAX));
+        libc::syscall(libc::SYS_mlockall, flags) as c_int
+    }
 }

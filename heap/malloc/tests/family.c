@@ -381,11 +381,11 @@ static void limited_later(void) {
         free(large);
         int given = 0;
         while (given < 1000000 && malloc(1000)) given++;
-        CHECK(given > 200000 && given < 1000000 && errno == ENOMEM);
+        CHECK(given > 50000 && given < 1000000 && errno == ENOMEM);
         // Once the limit is gone there is more.
         addresses.rlim_cur = RLIM_INFINITY;
         CHECK(setrlimit(RLIMIT_AS, &addresses) == 0);
-        for (given = 0; given < 1000000; given++) CHECK(malloc(1000));
+        for (given = 0; given < 300000; given++) CHECK(malloc(1000));
         _exit(0);
     }
     passes(child);

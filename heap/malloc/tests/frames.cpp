@@ -245,13 +245,14 @@ static int signals() {
     return 1;
 }
 
-// ---- a system that does not read memory for the walk ----
+// ---- filters of system calls ----
 
-static void filter(unsigned result) {
+// One that ends a process which has another's memory read, or its own.
+static void filter() {
     sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, result),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     sock_fprog program = {4, code};
@@ -262,25 +263,24 @@ static void filter(unsigned result) {
     }
 }
 
-// The direct caller is found all the same.
+// The walk asks nothing that a filter does not know.
 static int has_callers() {
     asks(700);
-    CHECK(any_stack([](const uintptr_t *, int count) { return count == 1; }));
-    CHECK(!any_stack([](const uintptr_t *, int count) { return count == 0; }));
+    CHECK(any_stack([](const uintptr_t *, int count) { return count > 2; }));
     return 0;
 }
 
-// The program's own filter, which would end it.
+// The program's own filter.
 static int filtered() {
     free(malloc(100));
-    filter(SECCOMP_RET_KILL_PROCESS);
+    filter();
     return has_callers();
 }
 
 // One that was there before the program.
 static int refused(char **words) {
     static char again[] = "callers";
-    filter(SECCOMP_RET_ERRNO | EPERM);
+    filter();
     words[1] = again;
     execv("/proc/self/exe", words);
     return 1;

@@ -110,7 +110,7 @@ fn a_mistake_of_a_coroutine_is_told_with_all_stacks() {
 }
 
 #[test]
-fn where_the_system_does_not_read_the_direct_caller_is_found() {
+fn stacks_are_whole_under_filters_that_end_who_reads_memory_by_the_system() {
     is_whole(&["filtered"]);
     is_whole(&["refused"]);
 }

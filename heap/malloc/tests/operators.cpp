@@ -216,8 +216,8 @@ static void handler_that_frees() {
     rlimit before, limit;
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     limit = before;
-    // Any limit has the heap give up what it has only reserved.
-    limit.rlim_cur = std::size_t(1) << 40;
+    // A low limit has the heap give up most of what it has only reserved.
+    limit.rlim_cur = 200 << 20;
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
     std::size_t pages;
     std::FILE *file = std::fopen("/proc/self/statm", "r");

@@ -2,22 +2,21 @@
 //! and asks for no memory, so it may begin anywhere: in a signal handler, or in a request that
 //! another library's unwinder makes under its lock.
 //!
-//! A stack may be a coroutine's, whose outermost frame returns to anything. So the system reads its
-//! words, and refuses where there is no memory; only those of the heap's own frames, which are
-//! there for certain, are read without. Where calls are filtered that were not when the heap was
-//! built, the system is not asked: the program's filter may end it at a call that it does not know.
+//! A stack may be a coroutine's, whose outermost frame returns to anything. So the system is asked
+//! of each page whether it can be read; only the heap's own frames, which are there for certain, are
+//! read without.
 
 use core::arch::asm;
 use core::ffi::c_void;
-use core::ptr::{from_mut, with_exposed_provenance, with_exposed_provenance_mut};
+use core::ptr::{null_mut, with_exposed_provenance};
 
+use brickyard_arena::page_bytes;
 use brickyard_arena::rows::keeping_errno;
 use gimli::{CfaRule, Operation, Register, RegisterRule, UnwindContext, UnwindContextStorage};
 use gimli::{UnwindExpression, UnwindTableRow};
 
 use super::objects::{Entry, Frames, Object};
 use super::sampled;
-use crate::seccomp;
 
 /// The registers that have numbers in tables, with the instruction as the last; the most of them
 /// that a function saves, or a signal's frame; the number of the end of the stack.
@@ -105,55 +104,45 @@ unsafe fn registers_at(context: *const c_void) -> Registers {
     all.map(|register| register as usize)
 }
 
-/// So many words are read at once. They lie in one page.
-const WORDS: usize = 64;
-
 /// The memory of a stack.
 struct Memory {
-    reads: Reads,
-    /// What was read last, and where it begins: at first nowhere.
-    words: [usize; WORDS],
-    start: usize,
-}
-
-/// How words are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reads {
-    /// As they are. Invariant `still-to-return`: they belong to frames of the heap's in which the
-    /// calling thread is.
-    Directly,
-    BySystem,
-    Nothing,
+    /// Words may lie anywhere. Otherwise, invariant `still-to-return`: they belong to frames of the
+    /// heap's in which the calling thread is.
+    is_asked: bool,
+    /// The page that the system has read last; at first none.
+    page: usize,
 }
 
 impl Memory {
     fn word(&mut self, address: usize) -> Option<usize> {
-        const BYTES: usize = size_of::<[usize; WORDS]>();
-        if self.reads == Reads::Nothing || !address.is_multiple_of(size_of::<usize>()) {
+        if !address.is_multiple_of(size_of::<usize>()) {
             return None;
         }
-        if self.reads == Reads::Directly {
-            // SAFETY: `still-to-return`.
-            return Some(unsafe { with_exposed_provenance::<usize>(address).read() });
+        let page = address & !(page_bytes() - 1);
+        if self.is_asked && self.page != page {
+            if !can_be_read(address) {
+                return None;
+            }
+            self.page = page;
         }
-        let start = address & !(BYTES - 1);
-        if self.start != start {
-            let [to, from] = [
-                from_mut(&mut self.words).cast(),
-                with_exposed_provenance_mut(start),
-            ]
-            .map(|iov_base| libc::iovec {
-                iov_base,
-                iov_len: BYTES,
-            });
-            // SAFETY: only the words are written; what cannot be read the system refuses.
-            let read = keeping_errno(|| unsafe {
-                libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0)
-            });
-            self.start = if read == BYTES as isize { start } else { 1 };
-        }
-        (self.start == start).then(|| self.words[(address - start) / size_of::<usize>()])
+        // SAFETY: `still-to-return`; or the system could read its page a moment ago, which belongs
+        // to a stack that the calling thread is on.
+        Some(unsafe { with_exposed_provenance::<usize>(address).read_volatile() })
     }
+}
+
+/// Returns true if the system can read a word. It is asked by a call that every filter allows, and
+/// that fails in any case: to change the mask of signals in a way that there is none of, to a mask
+/// that stands there.
+fn can_be_read(address: usize) -> bool {
+    const NO_WAY: i32 = -1;
+    let mask = with_exposed_provenance::<c_void>(address);
+    // SAFETY: a call that changes nothing; of what cannot be read the system tells.
+    keeping_errno(|| unsafe {
+        let (old, bytes) = (null_mut::<c_void>(), size_of::<u64>());
+        libc::syscall(libc::SYS_rt_sigprocmask, NO_WAY, mask, old, bytes);
+        *libc::__errno_location() == libc::EINVAL
+    })
 }
 
 /// Gimli's memory for rules, on the stack. Code that keeps its rules, and takes them back behind a
@@ -175,15 +164,11 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    fn new(registers: Registers, reads: Reads) -> Self {
+    fn new(registers: Registers, is_asked: bool) -> Self {
         Self {
             registers,
             is_exact: true,
-            memory: Memory {
-                reads,
-                words: [0; WORDS],
-                start: 1,
-            },
+            memory: Memory { is_asked, page: 1 },
             context: UnwindContext::new_in(),
         }
     }
@@ -192,7 +177,7 @@ impl Walk {
     /// through frames of the heap's.
     #[inline(always)]
     pub(super) fn here() -> Self {
-        Self::new(registers_here(), Reads::Directly)
+        Self::new(registers_here(), false)
     }
 
     /// Begins where a signal came.
@@ -201,17 +186,12 @@ impl Walk {
     /// `context` is what the system passes to a handler.
     pub(super) unsafe fn interrupted(context: *const c_void) -> Self {
         // SAFETY: passed on.
-        let mut walk = Self::new(unsafe { registers_at(context) }, Reads::Nothing);
-        walk.leaves_heap();
-        walk
+        Self::new(unsafe { registers_at(context) }, true)
     }
 
     /// Leaves the frames of the heap.
     pub(super) fn leaves_heap(&mut self) {
-        self.memory.reads = match seccomp::is_new() {
-            true => Reads::Nothing,
-            false => Reads::BySystem,
-        };
+        self.memory.is_asked = true;
     }
 
     /// Returns the return address, or the instruction that was interrupted.
@@ -317,19 +297,17 @@ mod tests {
 
     #[test]
     fn words_are_read_where_there_is_memory_and_no_further() {
-        let page = brickyard_arena::page_bytes();
+        let page = page_bytes();
         let region = brickyard_arena::Region::map_addresses(2 * page, page).unwrap();
         region.commit(0..page).unwrap();
         let start = region.start().addr().get();
         // SAFETY: the page can be written, and nobody else knows of it.
         unsafe { region.at(page - 8).cast::<usize>().write(7) };
-        let mut memory = Walk::new([0; REGISTERS], Reads::BySystem).memory;
+        let mut memory = Walk::new([0; REGISTERS], true).memory;
         assert_eq!(memory.word(start + page - 8), Some(7));
         assert_eq!(memory.word(start), Some(0));
         for nowhere in [start + page, start + 1, 0, usize::MAX - 7] {
             assert_eq!(memory.word(nowhere), None, "{nowhere:#x}");
         }
-        memory.reads = Reads::Nothing;
-        assert_eq!(memory.word(start), None);
     }
 }

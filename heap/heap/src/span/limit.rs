@@ -35,16 +35,29 @@ impl Span {
         }
     }
 
-    /// Gives up the addresses of pages that no zone has got, and those of their tables. They come
-    /// back a step at a time, as long as nobody else has mapped anything there.
+    /// Returns the bytes of addresses of the span and of all tables that grow with it.
+    pub(crate) fn address_bytes(&self) -> usize {
+        self.limit().saturating_mul(self.address_bytes_a_page())
+    }
+
+    fn address_bytes_a_page(&self) -> usize {
+        let slabs = self.slab_tables.as_ref().map_or(0, Region::bytes);
+        let guard = self.guard.map_or(0, |_| self.page_bytes() / 16);
+        self.page_bytes() + (self.tables.bytes() + slabs) / self.layout.pages + guard
+    }
+
+    /// Gives up the addresses of pages that no zone has got, and those of their tables, as far as
+    /// all together have more than `most` bytes. They come back a step at a time, as long as nobody
+    /// else has mapped anything there.
     ///
     /// # Safety
     /// The span is never dropped.
-    pub(crate) unsafe fn give_up_addresses(&self) {
+    pub(crate) unsafe fn give_up_addresses(&self, most: usize) {
         let _held = self.growing.lock(|| Threads.relax());
         // Relaxed: changed under the lock only.
         let grown = self.grown.load(Ordering::Relaxed).max(1);
-        let pages = grown.next_multiple_of(RUN_BYTES_MAX >> self.layout.page_shift);
+        let least = grown.max(most / self.address_bytes_a_page());
+        let pages = least.next_multiple_of(RUN_BYTES_MAX >> self.layout.page_shift);
         let before = self.limit();
         if pages >= before {
             return;
@@ -59,7 +72,9 @@ impl Span {
     /// # Safety
     /// It is behind the limit, and the span is never dropped.
     unsafe fn unmap(&self, pages: Range<usize>, count: usize) {
-        if let Some(guard) = self.guard {
+        if count == PARTS
+            && let Some(guard) = self.guard
+        {
             guard.give_up(self.bytes_of(pages.clone()));
         }
         for (region, part) in self.parts(pages).into_iter().take(count) {
@@ -79,11 +94,6 @@ impl Span {
     }
 
     fn map_again(&self, pages: Range<usize>) -> bool {
-        if let Some(guard) = self.guard
-            && !guard.regain(self.bytes_of(pages.clone()))
-        {
-            return false;
-        }
         let parts = self.parts(pages.clone());
         let refused = parts
             .iter()
@@ -92,6 +102,10 @@ impl Span {
                 // The first is the span's own, and the others are tables, which can be read.
                 region.regain(part.clone(), index > 0).is_err()
             });
+        let refused = refused.or_else(|| {
+            let guard = self.guard?;
+            (!guard.regain(self.bytes_of(pages.clone()))).then_some(PARTS)
+        });
         match refused {
             None => self.set_limit(pages.end),
             // SAFETY: behind the limit; addresses that were given up are of a span that stays.

@@ -447,7 +447,7 @@ fn gives_up_and_regains() {
     }
     let kept = span.usable_bytes();
     // SAFETY: never dropped.
-    unsafe { span.give_up_addresses() };
+    unsafe { span.give_up_addresses(0) };
     assert!(is_mapped(kept - 4096) && !is_mapped(kept + (4 << 20)) && !is_mapped(2 * GIB));
     let far = span.region.at(2 * GIB);
     assert!(!span.contains(far.as_ptr()) && span.run_at(far).is_none());
