@@ -74,6 +74,17 @@ fn fast_paths_are_closed_meanwhile_and_open_afterwards() {
     let before = before_vfork();
     after_vfork(before);
     assert!(!is_quick());
+    // A child of fork does not have that thread.
+    // SAFETY: the child looks, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::_exit(i32::from(is_quick() != was_quick));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert_eq!(status, 0);
+    }
     end.send(()).unwrap();
     thread.join().unwrap();
     assert_eq!(is_quick(), was_quick);

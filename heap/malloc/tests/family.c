@@ -248,6 +248,12 @@ static void vforks(void) {
                 free(memory);
             }
             if (i % 10 == 0) execl("/bin/true", "true", NULL);
+            if (i % 10 == 2) {
+                // A limit of its own, which is not this memory's.
+                struct rlimit limit = {.rlim_cur = (rlim_t)1 << 30, .rlim_max = RLIM_INFINITY};
+                CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+                free(malloc(3 << 20));
+            }
             if (i % 10 == 1) {
                 // Its own child ends first, and it goes on as before.
                 pid_t own = vfork();
@@ -262,6 +268,39 @@ static void vforks(void) {
     atomic_store(&stop, 1);
     for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
     atomic_store(&stop, 0);
+}
+
+static void *limits_itself(void *unused) {
+    struct rlimit limit = {.rlim_cur = (rlim_t)2 << 30, .rlim_max = RLIM_INFINITY};
+    while (!atomic_load(&stop)) {
+        CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+        free(malloc(40000000));
+    }
+    return unused;
+}
+
+// Children that are forked while another thread gives addresses up get more all the same.
+static void forks_and_limits(void) {
+    pid_t alone = fork();
+    if (alone == 0) {
+        pthread_t thread;
+        atomic_store(&stop, 0);
+        CHECK(pthread_create(&thread, NULL, limits_itself, NULL) == 0);
+        for (int i = 0; i < 200; i++) {
+            pid_t child = fork();
+            CHECK(child >= 0);
+            if (child == 0) {
+                alarm(20);
+                for (int j = 0; j < 60; j++) CHECK(malloc(1000000));
+                _exit(0);
+            }
+            int status;
+            CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(alone, &status, 0) == alone && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static size_t resident(void) {
@@ -852,7 +891,7 @@ int main(int count, char **words) {
                   {"alone", alone},           {"quiet", quiet},           {"ended threads", ended_threads},
                   {"told", told},             {"fork that waits", fork_that_waits},
                   {"vforks", vforks},         {"limited later", limited_later},
-                  {"locked", locked}};
+                  {"locked", locked},         {"forks and limits", forks_and_limits}};
     // Those that mostly wait, and do not hang on settings.
     int quickly = count == 2 && !strcmp(words[1], "quickly");
     for (unsigned i = 0; i < sizeof checks / sizeof *checks; i++) {

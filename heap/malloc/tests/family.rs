@@ -55,7 +55,7 @@ fn passes_as(words: &[&str], settings: &[(&str, &str)]) {
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(output.status.success(), "{said}{wrong}{}", output.status);
-    assert_eq!(said.lines().count(), 20, "{said}");
+    assert_eq!(said.lines().count(), 21, "{said}");
 }
 
 #[test]
