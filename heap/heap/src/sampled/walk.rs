@@ -106,7 +106,7 @@ unsafe fn registers_at(context: *const c_void) -> Registers {
 
 /// The memory of a stack.
 struct Memory {
-    /// Words may lie anywhere. Otherwise, invariant `still-to-return`: they belong to frames of the
+    /// Words may lie anywhere. Invariant `still-to-return`: otherwise they belong to frames of the
     /// heap's in which the calling thread is.
     is_asked: bool,
     /// The page that the system has read last; at first none.
