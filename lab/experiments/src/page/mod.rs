@@ -8,7 +8,7 @@
 //! outside is escaped where it is written.
 //!
 //! Invariant `traceable`: every measured figure is an element of class `figure`, with the indices
-//! of its rows in `data-rows` (as in the data of pictures; also the lines of `rows.csv` below its head),
+//! of its rows in `data-rows` (also the lines of `rows.csv` below its head),
 //! the statistic in `data-statistic`, how many of the rows are its own samples in `data-n` (the
 //! others are those it is compared with; of a geometric mean it is the number of pairs of keys) and
 //! the exact value in `data-value`, which is multiplied by `data-scale`, if there is one, to be

@@ -10,7 +10,7 @@
 //! coherence; masked interrupts; time slices, ticks, and switches; the disk. The allocator counts
 //! its bulk operations itself, in two or three cache lines besides the lock's, as kernels count
 //! events: the times include that. They do not include the recording of waits and holds, see
-//! [`Timed`].
+//! `Timed`.
 //!
 //! Computing evicts the allocator's lines from the caches, as a measured program would
 //! ([`footprint`]).
