@@ -173,14 +173,14 @@ pub(crate) unsafe fn hit_slowly(column: usize) -> *mut u8 {
     unsafe { hit(column) }
 }
 
-/// Does [`put_in`] for slow paths: false for a thread without a row.
+/// Does [`put`] for slow paths: false for a thread without a row.
 ///
 /// # Safety
 /// The conditions of [`put`].
 #[inline(always)]
 pub(crate) unsafe fn put_slowly(column: usize, object: *mut u8) -> bool {
     // SAFETY: passed on.
-    rows_given_up() == 0 && unsafe { put_in(column, object) }
+    rows_given_up() == 0 && unsafe { put(column, object) }
 }
 
 /// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`]

@@ -1,10 +1,10 @@
 //! Which free pages may have memory, and how it goes back to the system.
 //!
 //! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
-//! memory was last given back. It is clear while the page is in use. It is set before the page becomes free, and cleared after it has been taken. So
-//! a thread that takes free pages to release them can rely on the bits of the pages that it gets;
-//! it does not get the others. A free page whose bit is clear is zero: it has never been written,
-//! or its memory has been given back since.
+//! memory was last given back. It is clear while the page is in use. It is set before the page
+//! becomes free, and cleared after it has been taken. So a thread that takes free pages to release
+//! them can rely on the bits of the pages that it gets; it does not get the others. A free page
+//! whose bit is clear is zero: it has never been written, or its memory has been given back since.
 //!
 //! A thread that releases takes free blocks for a moment, a few at a time, exactly where the bits
 //! say that they lie (`Zone::alloc_at`). A lost race costs nothing. A request that finds nothing
@@ -449,8 +449,8 @@ impl Span {
     }
 
     /// Gives memory back if too much is idle, as a request that has got so many pages: a little,
-    /// and pieces that did not serve before those that might. More, where the
-    /// pages had no memory: that costs more than to give as much back.
+    /// and pieces that did not serve before those that might. More, where the pages had no memory:
+    /// that costs more than to give as much back.
     pub(super) fn release_in_passing(&self, taken: usize, contents: Contents) {
         let cost = match contents {
             Contents::Zeros => LEAST_COST / 2 + taken / 4,

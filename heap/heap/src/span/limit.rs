@@ -63,20 +63,18 @@ impl Span {
             return;
         }
         self.set_limit(pages);
+        if let Some(guard) = self.guard {
+            guard.give_up(self.bytes_of(pages..before));
+        }
         // SAFETY: `behind-the-limit`; and by the caller's promise.
         unsafe { self.unmap(pages..before, PARTS) }
     }
 
-    /// Unmaps the first so many parts of what lies between two limits, and what is the guard's.
+    /// Unmaps the first so many parts of what lies between two limits, but for what is the guard's.
     ///
     /// # Safety
     /// It is behind the limit, and the span is never dropped.
     unsafe fn unmap(&self, pages: Range<usize>, count: usize) {
-        if count == PARTS
-            && let Some(guard) = self.guard
-        {
-            guard.give_up(self.bytes_of(pages.clone()));
-        }
         for (region, part) in self.parts(pages).into_iter().take(count) {
             // SAFETY: passed on.
             let _ = unsafe { region.give_up(part) };

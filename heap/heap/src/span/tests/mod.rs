@@ -430,7 +430,44 @@ fn what_was_given_up_is_others_and_comes_back_as_it_is_needed() {
     }
 }
 
+/// A guard that gets nothing back, since others have mapped something there.
+struct Refuses;
+
+static GIVEN_UP: AtomicUsize = AtomicUsize::new(0);
+
+impl Guard for Refuses {
+    fn commit(&self, _: Range<usize>) -> bool {
+        true
+    }
+
+    fn give_up(&self, _: Range<usize>) {
+        GIVEN_UP.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn regain(&self, _: Range<usize>) -> bool {
+        false
+    }
+
+    unsafe fn prepare(&self, _: NonNull<u8>, _: usize, _: Contents) {}
+}
+
+/// What the guard did not get back is others', and is not given up once more.
+fn is_refused_and_leaves_it_alone() {
+    let place = Box::leak(Box::new(MaybeUninit::uninit()));
+    let reserved = Reserved::new(256 << 20).unwrap();
+    let span: &'static Span = Span::build_in(place, reserved, None, None, Some(&Refuses), None);
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    assert!(span.take_run(most).is_some());
+    let kept = span.usable_bytes();
+    // SAFETY: never dropped.
+    unsafe { span.give_up_addresses(0) };
+    while span.take_run(most).is_some() {}
+    assert_eq!(GIVEN_UP.load(Ordering::Relaxed), 1);
+    assert_eq!(span.usable_bytes(), kept.next_multiple_of(RUN_BYTES_MAX));
+}
+
 fn gives_up_and_regains() {
+    is_refused_and_leaves_it_alone();
     const GIB: usize = 1 << 30;
     // It is not dropped: what was given up may be others' by then.
     let span = core::mem::ManuallyDrop::new(Span::reserve(3 * GIB).unwrap());
