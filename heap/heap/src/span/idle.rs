@@ -1,10 +1,16 @@
-//! Which free pages may have memory, and how it goes back to the system.
+//! Which pages are free, which of these may have memory, and how it goes back to the system.
 //!
 //! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
 //! memory was last given back. It is clear while the page is in use. It is set before the page
 //! becomes free, and cleared after it has been taken. So a thread that takes free pages to release
 //! them can rely on the bits of the pages that it gets; it does not get the others. A free page
 //! whose bit is clear is zero: it has never been written, or its memory has been given back since.
+//!
+//! A second bit says where runs are looked for (`reuse.rs`): in what has been in use, or lies
+//! beside a run in the block that it was cut from. It is set and cleared in the same way, but stays
+//! when memory is given back.
+//!
+//! Memory goes back from the end of the span on, since runs are looked for from its beginning on.
 //!
 //! A thread that releases takes free blocks for a moment, a few at a time, exactly where the bits
 //! say that they lie (`Zone::alloc_at`). A lost race costs nothing. A request that finds nothing
@@ -51,14 +57,6 @@ const FAR_PART: usize = 8;
 /// It looks at so many blocks of 2 MiB at most.
 const BLOCKS_SEARCHED: usize = 512;
 
-/// What is released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pieces {
-    /// Pages of blocks less than half of which is idle.
-    Few,
-    Any,
-}
-
 /// How much is released.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
@@ -71,14 +69,6 @@ struct Limit {
     blocks: usize,
 }
 
-/// What was released.
-#[derive(Debug, Clone, Copy)]
-struct Released {
-    pages: usize,
-    /// In the units of [`Limit`].
-    cost: usize,
-}
-
 impl Limit {
     /// All, but for so many bytes.
     const fn all_but(enough: usize) -> Self {
@@ -88,6 +78,16 @@ impl Limit {
             blocks: usize::MAX,
         }
     }
+}
+
+/// What is known of so many pages as a word has bits.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Bits {
+    /// Those that are free and may have memory.
+    pub(super) idle: AtomicU64,
+    /// Those that are free, as far as runs are looked for in them.
+    pub(super) free: AtomicU64,
 }
 
 /// Returns the mask of bits `from..to` of a word.
@@ -189,9 +189,9 @@ impl<'s> HeldPages<'s> {
             self.released += self.span.no_longer_idle(self.first, self.pages);
         } else {
             // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes
-            // on behind it.
-            let behind = (self.first + self.pages) / self.span.largest().frames() + 1;
-            self.span.counts.cursor.store(behind, Ordering::Relaxed);
+            // on before it.
+            let before = (self.first / self.span.largest().frames()).saturating_sub(1);
+            self.span.counts.cursor.store(before, Ordering::Relaxed);
         }
         for &(page, order) in &self.blocks[..self.count] {
             let page = page as usize;
@@ -208,10 +208,22 @@ impl<'s> HeldPages<'s> {
 }
 
 impl Span {
-    pub(super) fn idle_word(&self, word: usize) -> &AtomicU64 {
-        let first = self.tables.at(self.layout.idle_at).cast::<AtomicU64>();
-        // SAFETY: the tables have a bit for each page, initially zero.
+    /// Returns what is known of the pages of a word.
+    pub(super) fn bits(&self, word: usize) -> &Bits {
+        let first = self.tables.at(self.layout.bits_at).cast::<Bits>();
+        // SAFETY: the tables have two bits for each page, initially zero.
         unsafe { first.add(word).as_ref() }
+    }
+
+    /// Returns how many of these pages are idle. A hint, as they are others'.
+    pub(super) fn idle_among(&self, page: usize, pages: usize) -> usize {
+        let mut idle = 0;
+        by_words(page, pages, |word, mask| {
+            // Relaxed: a hint.
+            let bits = self.bits(word).idle.load(Ordering::Relaxed);
+            idle += (bits & mask).count_ones() as usize;
+        });
+        idle
     }
 
     /// Accounts pages in use, or warm ones, that are about to become free.
@@ -223,18 +235,37 @@ impl Span {
     /// Accounts pages that are about to become free, and were not in use.
     pub(super) fn mark_idle(&self, page: usize, pages: usize) {
         by_words(page, pages, |word, mask| {
-            // SeqCst: before the word of the group is read (`no-longer-run`). For the rest relaxed
-            // would do, here and below: the zone decides whether a page is free, and a thread that
+            // Relaxed, here and below: the zone decides whether a page is free, and a thread that
             // gets it from the zone sees this store too.
-            let _ = self.idle_word(word).fetch_or(mask, Ordering::SeqCst);
+            let _ = self.bits(word).idle.fetch_or(mask, Ordering::Relaxed);
+        });
+        self.mark_free(page, pages);
+        let block = (page + pages - 1) / self.largest().frames();
+        // Relaxed, both: a hint.
+        if block > self.counts.cursor.load(Ordering::Relaxed) {
+            self.counts.cursor.store(block, Ordering::Relaxed);
+        }
+        let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    /// Lets runs be looked for in pages that are about to become free.
+    pub(super) fn mark_free(&self, page: usize, pages: usize) {
+        by_words(page, pages, |word, mask| {
+            // SeqCst: before the word of the group is read (`no-longer-run`).
+            let _ = self.bits(word).free.fetch_or(mask, Ordering::SeqCst);
         });
         self.may_serve(page, pages);
-        let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
     }
 
     /// Accounts pages that have just been taken. Returns what is in them.
     pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
+        by_words(page, pages, |word, mask| {
+            let free = &self.bits(word).free;
+            if free.load(Ordering::Relaxed) & mask != 0 {
+                let _ = free.fetch_and(!mask, Ordering::Relaxed);
+            }
+        });
         self.more_in_use(pages);
         if idle == 0 {
             Contents::Zeros
@@ -272,7 +303,7 @@ impl Span {
     pub(super) fn no_longer_idle(&self, page: usize, pages: usize) -> usize {
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
-            let bits = self.idle_word(word);
+            let bits = &self.bits(word).idle;
             if bits.load(Ordering::Relaxed) & mask != 0 {
                 let was = bits.fetch_and(!mask, Ordering::Relaxed);
                 idle += (was & mask).count_ones() as usize;
@@ -400,7 +431,7 @@ impl Span {
         };
         let released = match surplus {
             0 => 0,
-            _ => self.release(Pieces::Any, limit).pages << self.layout.page_shift,
+            _ => self.release(limit) << self.layout.page_shift,
         };
         let due = match released {
             0 => 0,
@@ -445,21 +476,20 @@ impl Span {
             true => LEAST_COST.max(2 * freed),
             false => LEAST_COST,
         };
-        self.release_some(cost, &[Pieces::Any]);
+        self.release_some(cost);
     }
 
-    /// Gives memory back if too much is idle, as a request that has got so many pages: a little,
-    /// and pieces that did not serve before those that might. More, where the pages had no memory:
-    /// that costs more than to give as much back.
+    /// Gives memory back if too much is idle, as a request that has got so many pages: a little.
+    /// More, where the pages had no memory: that costs more than to give as much back.
     pub(super) fn release_in_passing(&self, taken: usize, contents: Contents) {
         let cost = match contents {
             Contents::Zeros => LEAST_COST / 2 + taken / 4,
             Contents::Anything => LEAST_COST / 2,
         };
-        self.release_some(cost, &[Pieces::Few, Pieces::Any]);
+        self.release_some(cost);
     }
 
-    fn release_some(&self, cost: usize, which: &[Pieces]) {
+    fn release_some(&self, cost: usize) {
         if self.may_be_idle(0) {
             return;
         }
@@ -467,7 +497,7 @@ impl Span {
             return;
         };
         let (_, due) = self.idle_and_due();
-        let mut limit = Limit {
+        let limit = Limit {
             // A quarter less than is allowed, so that the next freed page does not exceed it again.
             enough: self.allowed_idle() / 4 * 3 + due,
             cost,
@@ -475,12 +505,7 @@ impl Span {
         };
         // What is warm may be all that there is.
         let _ = self.cool_some(cost.saturating_sub(self.idle_pages()));
-        for &pieces in which {
-            if limit.cost > 0 {
-                let some = self.release(pieces, limit);
-                limit.cost = limit.cost.saturating_sub(some.cost);
-            }
-        }
+        let _ = self.release(limit);
     }
 
     fn largest(&self) -> Order {
@@ -488,9 +513,9 @@ impl Span {
         Order::new(pages.trailing_zeros() as u8)
     }
 
-    /// Goes around the span, once at most, from where the last call ended, and releases idle pages
-    /// within `limit`. The lock must be held.
-    fn release(&self, pieces: Pieces, limit: Limit) -> Released {
+    /// Goes around the span, once at most, downwards from where the last call ended, and releases
+    /// idle pages within `limit`. Returns their number. The lock must be held.
+    fn release(&self, limit: Limit) -> usize {
         let block = self.largest().frames();
         // Relaxed: changed under the lock only. What is added to the span meanwhile was never in
         // use.
@@ -498,7 +523,7 @@ impl Span {
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = HeldPages::new(self);
         for step in 0..blocks.min(limit.blocks) {
-            let at = (cursor + step) % blocks;
+            let at = (cursor % blocks + blocks - step) % blocks;
             self.counts.cursor.store(at, Ordering::Relaxed);
             // The held pages are as good as released.
             let held_bytes = held.idle << self.layout.page_shift;
@@ -506,35 +531,21 @@ impl Span {
             if held.cost() >= limit.cost || idle <= limit.enough {
                 break;
             }
-            self.release_block(at * block, pieces, limit.cost, &mut held);
+            self.release_block(at * block, limit.cost, &mut held);
         }
         held.let_go();
-        Released {
-            pages: held.released,
-            cost: held.cost(),
-        }
+        held.released
     }
 
     pub(super) fn release_all_but(&self, enough: usize) -> usize {
-        self.release_from(usize::MAX, enough)
-    }
-
-    fn release_from(&self, blocks: usize, enough: usize) -> usize {
-        let limit = Limit {
-            blocks,
-            ..Limit::all_but(enough)
-        };
-        self.release(Pieces::Any, limit).pages << self.layout.page_shift
+        self.release(Limit::all_but(enough)) << self.layout.page_shift
     }
 
     /// Releases what is idle in a block of the largest order, until that has cost so much.
-    fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut HeldPages<'_>) {
+    fn release_block(&self, page: usize, cost: usize, held: &mut HeldPages<'_>) {
         let pages = self.largest().frames();
-        let mut idle = 0;
-        by_words(page, pages, |word, mask| {
-            idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
-        });
-        if idle == 0 || pieces == Pieces::Few && idle * 2 >= pages {
+        let idle = self.idle_among(page, pages);
+        if idle == 0 {
             return;
         }
         // All of it, if at least half of it is idle and none of it in use. A huge page costs no
@@ -548,7 +559,7 @@ impl Span {
             return;
         }
         by_words(page, pages, |word, mask| {
-            let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;
+            let mut bits = self.bits(word).idle.load(Ordering::Relaxed) & mask;
             while bits != 0 && held.cost() < cost {
                 let from = bits.trailing_zeros();
                 let run = (bits >> from).trailing_ones();

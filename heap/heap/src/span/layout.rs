@@ -1,4 +1,4 @@
-//! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length
+//! Where the tables of a span lie: zones with their metadata, then two bits per page, then a length
 //! per page, then a warm one's next, then a word per group of pages.
 
 use core::mem::MaybeUninit;
@@ -43,7 +43,7 @@ pub(crate) struct Layout {
     pub(super) zone_pages: usize,
     /// The distance of zones in the tables, in bytes.
     pub(super) zone_stride: usize,
-    pub(super) idle_at: usize,
+    pub(super) bits_at: usize,
     pub(super) runs_at: usize,
     pub(super) warm_at: usize,
     pub(super) longest_at: usize,
@@ -59,8 +59,8 @@ impl Layout {
         let plan = Self::plan_of(0, zone_pages, page_shift);
         let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + SpanZone::bytes(&plan);
         let zone_stride = zone_bytes.next_multiple_of(page_bytes);
-        let idle_at = zones * zone_stride;
-        let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
+        let bits_at = zones * zone_stride;
+        let runs_at = (bits_at + pages / 4).next_multiple_of(page_bytes);
         let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
         let longest_at = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
         let longest_bytes = pages.div_ceil(GROUP) * size_of::<u16>();
@@ -70,7 +70,7 @@ impl Layout {
             pages,
             zone_pages,
             zone_stride,
-            idle_at,
+            bits_at,
             runs_at,
             warm_at,
             longest_at,
@@ -88,7 +88,7 @@ impl Layout {
         let zones = [pages.start, pages.end].map(|page| page / self.zone_pages * self.zone_stride);
         [
             zones[0]..zones[1],
-            of(self.idle_at, 1),
+            of(self.bits_at, 2),
             of(self.runs_at, 16),
             of(self.warm_at, 32),
             self.longest_at + groups[0]..self.longest_at + groups[1],

@@ -14,6 +14,7 @@ use brickyard::Platform;
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::Tables;
 
+use super::idle::Bits;
 use super::zones::STEP_BYTES;
 use super::{RUN_BYTES_MAX, Span};
 
@@ -113,12 +114,12 @@ impl Span {
     }
 
     /// Returns what belongs to pages between two limits, of the span and of its tables: whole pages
-    /// of the system. The first page of each stays with those before, since who looks for idle
-    /// pages side by side may look at the word behind the last one.
+    /// of the system. The first page of each stays with those before, since who looks for free
+    /// pages side by side may look at the words behind the last one.
     fn parts(&self, pages: Range<usize>) -> [(&Region, Range<usize>); PARTS] {
         let rest = self.of(pages.end..self.layout.pages);
         let page = page_bytes();
-        let behind = |byte: usize| (byte + size_of::<u64>()).next_multiple_of(page);
+        let behind = |byte: usize| (byte + size_of::<Bits>()).next_multiple_of(page);
         let mut index = 0;
         self.of(pages).map(|(region, part)| {
             let end = behind(part.end).min(rest[index].1.end / page * page);
@@ -134,7 +135,7 @@ impl Span {
         let [records, ids] = Tables::parts(self.layout.pages, &pages);
         let zone = self.layout.zone_pages;
         let zones = pages.start.div_ceil(zone) * zone..pages.end.div_ceil(zone) * zone;
-        let [metadata, idle, runs, warm, longest] = self.layout.tables_of(zones);
+        let [metadata, bits, runs, warm, longest] = self.layout.tables_of(zones);
         let homes = homes + pages.start..homes + pages.end;
         let of_slabs = |part| match self.slab_tables {
             Some(_) => (slabs, part),
@@ -146,7 +147,7 @@ impl Span {
             of_slabs(ids),
             of_slabs(homes),
             (&self.tables, metadata),
-            (&self.tables, idle),
+            (&self.tables, bits),
             (&self.tables, runs),
             (&self.tables, warm),
             (&self.tables, longest),

@@ -10,13 +10,13 @@
 //! A block is a power of two of pages. A **run** is any number of pages up to 2 MiB: it takes the
 //! smallest block that holds it, and the tail is freed again at once.
 //!
-//! **Idle pages** are free but may have memory, since they have been in use. Each page has a bit
-//! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees,
+//! **Idle pages** are free but may have memory, since they have been in use. Each page has two
+//! bits: for that, and for being free (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees,
 //! or takes others, does so too, when they are more than `surplus.rs` allows.
 //!
 //! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of
-//! their length as they are. A run that finds none is looked for in idle pages side by side
-//! (`reuse.rs`).
+//! their length as they are. A run that finds none is looked for in free pages side by side, idle
+//! ones rather than others (`reuse.rs`).
 //!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
@@ -83,7 +83,7 @@ pub enum Contents {
 /// than 16 MiB. Half of what is in use, or 32 MiB, may stay on top, if as much was in use lately.
 pub struct Span {
     region: Region,
-    /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
+    /// Zones with their metadata, then two bits per page, then a length per page, then a warm one's
     /// next, then a word per group of pages.
     tables: Region,
     /// The tables of the slabs in it, if there are any.

@@ -73,14 +73,17 @@ impl Span {
         Some(run)
     }
 
-    /// Takes a run of pages that have been in use, wherever they begin: idle ones side by side, or
-    /// a part of a longer warm run.
+    /// Takes a run of pages that have been in use, wherever they begin: free ones side by side, but a
+    /// part of a longer warm run rather than such as have no memory.
     fn take_used_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
-        if let Some(page) = self.take_idle(pages) {
-            return Some(self.begin_run(page, pages, pages));
+        let place = self.best_place(pages);
+        if place.is_none_or(|place| !place.is_idle)
+            && let Some((page, pages)) = self.split_warm(pages)
+        {
+            return Some(self.begin_warm_run(page, pages));
         }
-        let (page, pages) = self.split_warm(pages)?;
-        Some(self.begin_warm_run(page, pages))
+        let page = self.take_place(place?, pages)?;
+        Some(self.begin_run(page, pages, pages))
     }
 
     fn begin_warm_run(&self, page: usize, pages: usize) -> (NonNull<u8>, Contents) {
@@ -121,6 +124,7 @@ impl Span {
     fn free_tail(&self, page: usize, block: usize, pages: usize) {
         if block > pages {
             let tail = FrameRange::at(Frame::new(page + pages), block - pages);
+            self.mark_free(page + pages, block - pages);
             let freed = self.zone_of(page).free_range(tail);
             debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
         }

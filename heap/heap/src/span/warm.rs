@@ -40,6 +40,10 @@ const LENGTHS: usize = list_of(PAGES) + 1;
 /// Their bits fit into a word.
 const _: () = assert!(LENGTHS <= 64);
 
+/// Longer runs serve others better where they lie beside free pages: so a shelf has at most so many
+/// of more pages than that, one in a list.
+const LONG: (u32, usize) = (4, 32);
+
 /// CPUs beyond that share them.
 const SHELVES: usize = 8;
 
@@ -219,6 +223,11 @@ impl Span {
         let lists = unsafe { &mut *shelf.lists.get() };
         let index = index_of(kind, pages);
         if let WarmKind::Run = kind {
+            let (most, from) = LONG;
+            let long = lists.some & !0 << list_of(from + 1);
+            if pages > from && (long.count_ones() >= most || long >> index & 1 != 0) {
+                return false;
+            }
             lists.some |= 1 << index;
         }
         let list = lists.list(kind, index);
