@@ -28,25 +28,24 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
+use brickyard_arena::environment::{number, on_or_off, switch, variable};
+use brickyard_arena::messages::say;
 use brickyard_arena::rows::{Cpus, ROW_SHIFT, alone, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 use brickyard_slab::{Homes, Parts, Rows, SlabPlan, Tables, TaskOnly};
 
-use crate::environment::{number, on_or_off, switch, variable};
 use crate::fast_path::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
 use crate::gate::Thread;
 use crate::hardened::Hardened;
 use crate::instance::{
     BUILT, BUSY_SHIFT, Background, FAILED, Heap, HeapError, HeapSlabs, INSTANCE, built, for_ever,
-    leaked,
 };
-use crate::messages;
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
 use crate::vfork::limit_pages;
-use crate::{huge, maintenance, sampled, seccomp};
+use crate::{complaints, huge, maintenance, sampled, seccomp};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -126,7 +125,7 @@ fn build() -> Result<(), HeapError> {
     let _ = switch(c"BRICKYARD_HARDEN");
     huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
-        messages::say(format_args!(
+        say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
@@ -134,7 +133,7 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         None | Some(b"cpu" | b"") => Cpus::registered(),
         Some(_) => {
-            messages::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
             Cpus::registered()
         }
     };
@@ -162,12 +161,9 @@ fn build() -> Result<(), HeapError> {
         guard,
         Some(limit_pages),
     );
-    let slabs = build_slabs(
-        span,
-        (cpus, plan),
-        (tables, homes),
-        (leaked(rows), leaked(memory)),
-    );
+    // SAFETY: new mappings, both, which can be read and written, and which nobody else knows of.
+    let beside = unsafe { (rows.for_ever(), memory.for_ever()) };
+    let slabs = build_slabs(span, (cpus, plan), (tables, homes), beside);
     let sampled = sampled::new(cpus, is_hardened);
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
@@ -241,7 +237,7 @@ fn wanted_span() -> Option<usize> {
     let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
     let gib = number(text).filter(|&gib| gib > 0);
     if gib.is_none() {
-        messages::say(format_args!(
+        say(format_args!(
             "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
         ));
     }
@@ -306,8 +302,8 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
-        Some(rules) => plan.debug_text(rules, messages::report),
-        None => plan.debug(&[], messages::end_if_late),
+        Some(rules) => plan.debug_text(rules, complaints::report),
+        None => plan.debug(&[], complaints::end_if_late),
     })
 }
 
@@ -376,8 +372,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     let rules = str::from_utf8(kept).map(RuleText::parse);
     match rules {
         Ok(Ok(rules)) => return Ok(Some(rules)),
-        Ok(Err(error)) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
-        Err(error) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Ok(Err(error)) => say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
 }

@@ -13,7 +13,7 @@ use crate::instance::{Freed, Heap, INSTANCE, Ways, enter};
 use crate::maintenance::{self, MayStart};
 use crate::sampled::{self, Sampling, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::{closed_gate, messages, perturb, zero_sized};
+use crate::{closed_gate, complaints, perturb, zero_sized};
 
 /// Its ways. They look at each request that is sampled, and fill memory where that is wanted.
 pub(crate) struct Plain;
@@ -88,7 +88,7 @@ impl Ways for Plain {
             // SAFETY: passed on.
             let freed = unsafe { heap.general.free_slow(cache, memory, caller()) };
             if freed.is_err() {
-                messages::complain("bad free: freed twice, or no object begins there", memory);
+                complaints::complain("bad free: freed twice, or no object begins there", memory);
             }
         } else {
             if let Some(sampled) = sampled {
@@ -97,7 +97,7 @@ impl Ways for Plain {
             // SAFETY: passed on, both.
             let freed = unsafe { heap.span.give_run(memory) || INSTANCE.large.free(memory) };
             if !freed {
-                messages::complain("free of what was not allocated, or is free already", memory);
+                complaints::complain("free of what was not allocated, or is free already", memory);
             }
         }
         Freed::Inside

@@ -10,7 +10,7 @@ use crate::instance::{Freed, INSTANCE, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
 use crate::sampled::{Sampling, sampled};
-use crate::{closed_gate, messages, plain, zero_sized};
+use crate::{closed_gate, complaints, plain, zero_sized};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
@@ -131,7 +131,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
         return;
     };
     let Some(heap) = built() else {
-        messages::complain("free of memory that was never allocated", memory);
+        complaints::complain("free of memory that was never allocated", memory);
     };
     // SAFETY: passed on.
     if unsafe { heap.ways.free(heap, memory) } == Freed::Inside {

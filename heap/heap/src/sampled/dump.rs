@@ -14,9 +14,9 @@ use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{FileType, Mode, OFlags, lstat, open, rename, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use crate::environment::{number, variable};
-use crate::messages;
-use crate::messages::print;
+use brickyard_arena::environment::{number, variable};
+use brickyard_arena::messages;
+use brickyard_arena::messages::print;
 
 use super::profile::Profile;
 use super::writer::{Buffers, NAME_BYTES, WriterTurn};

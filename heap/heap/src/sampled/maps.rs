@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read};
 
-use crate::messages::write_all;
+use brickyard_arena::messages::write_all;
 
 fn open_maps() -> Result<OwnedFd, Errno> {
     open(

@@ -35,13 +35,13 @@ use guarded::Guarded;
 use objects::Object;
 use profile::Profile;
 
-use crate::environment::{number, variable};
 use crate::fast_path::{FIRST_GENERAL, hit_slowly};
 use crate::gate::Thread;
 use crate::instance::{Heap, HeapError, built, enter, for_ever};
-use crate::messages;
 use crate::perturb;
 use crate::span::{Contents, RUN_BYTES_MAX};
+use brickyard_arena::environment::{number, variable};
+use brickyard_arena::messages;
 
 pub use dump::write_profile;
 

@@ -17,10 +17,10 @@ use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::Threads;
 
-use crate::address_table::{Known, Table};
-use crate::environment::{number, variable};
 use crate::instance::{HeapError, INSTANCE, for_ever};
-use crate::messages;
+use brickyard_arena::address_table::{Known, Table};
+use brickyard_arena::environment::{number, variable};
+use brickyard_arena::messages;
 
 use super::countdown::Countdown;
 use super::stack::{DEPTH, Stack};

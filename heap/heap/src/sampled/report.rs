@@ -6,7 +6,7 @@ use core::fmt::{self, Write};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::messages::write_all;
+use brickyard_arena::messages::write_all;
 
 use super::maps::Module;
 use super::stack::Stack;
