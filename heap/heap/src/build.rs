@@ -9,7 +9,7 @@
 //! | `BRICKYARD_ROWS=thread` | a row per thread even where there are restartable sequences |
 //! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are tracked by thread and time. The caller recorded for them is always the heap itself, which does not know who called |
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
-//! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
+//! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`heap/sampled`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //! | `BRICKYARD_HUGE=1`, `0` | huge pages are asked for; or there are to be none (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
@@ -45,7 +45,7 @@ use crate::instance::{
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
 use crate::vfork::limit_pages;
-use crate::{complaints, huge, maintenance, sampled, seccomp};
+use crate::{complaints, huge, maintenance, sampling, seccomp};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -164,7 +164,6 @@ fn build() -> Result<(), HeapError> {
     // SAFETY: new mappings, both, which can be read and written, and which nobody else knows of.
     let beside = unsafe { (rows.for_ever(), memory.for_ever()) };
     let slabs = build_slabs(span, (cpus, plan), (tables, homes), beside);
-    let sampled = sampled::new(cpus, is_hardened);
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
     let general = slabs.general::<TaskOnly>();
@@ -204,15 +203,15 @@ fn build() -> Result<(), HeapError> {
         let homes = homes.start().cast_mut();
         FAST.homes.store(homes, Ordering::Relaxed);
     }
+    let is_sampled = sampling::begins(cpus, is_hardened);
     // Release: pairs with the acquiring loads of the fast paths.
     if let Some(hardened) = hardened {
         // The fast paths stay closed: each request goes by ways that check it.
         hardened.open();
         return Ok(());
     }
-    match sampled {
-        Some(sampled) => sampled.publish(),
-        None => FAST.limit.store(MAX_GENERAL + 1, Ordering::Release),
+    if !is_sampled {
+        FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
     }
     if page_bytes() == 1 << PAGE_SHIFT {
         let granules = pages << (PAGE_SHIFT - GRANULE_SHIFT);

@@ -19,7 +19,7 @@
 //! | `large/` | mappings of their own |
 //! | `gate.rs`, `instance.rs` | the gate; the heap, and the ways of it that are chosen when it is built |
 //! | `closed_gate.rs` | requests while a fork takes long |
-//! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
+//! | `sampling.rs` | what is sampled, by `brickyard-sampled`: heap profiles, guarded memory |
 //! | `background.rs`, `maintenance.rs` | the background thread; its work, and fork |
 //! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
@@ -59,7 +59,7 @@ mod plain;
 mod report;
 mod request;
 mod resize;
-mod sampled;
+mod sampling;
 mod seccomp;
 mod slow_path;
 mod span;
@@ -71,6 +71,7 @@ mod zero_sized;
 pub use addresses::fit_addresses;
 pub use brickyard_arena::environment::switch;
 pub use brickyard_arena::messages::print;
+pub use brickyard_sampled::write_profile;
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;
 pub use bump::Bump;
@@ -84,7 +85,6 @@ pub use object::{NoMemory, Object};
 pub use report::{Format, Report};
 pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
-pub use sampled::write_profile;
 pub use slow_path::{
     allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks, keep_idle,
     perturb, trim,
