@@ -1,4 +1,5 @@
-//! User space as a platform: memory comes from `mmap`, and a thread is a CPU.
+//! User space as a platform: memory comes from `mmap`, and a thread is a CPU. And what an allocator
+//! cannot ask of the standard library, which would ask it for memory.
 //!
 //! | item | what it is |
 //! |---|---|
@@ -7,6 +8,10 @@
 //! | [`Reserved`] | address space that gets its memory part by part |
 //! | [`Arena`] | either of them as page frames, and the [`Platform`](brickyard::Platform) to build zones on |
 //! | [`Threads`] | the platform without memory: for experiments that only count frames |
+//! | [`Region`] | a piece of address space, below all of these |
+//! | [`rows`] | a row of words for each CPU, or for each thread |
+//! | [`environment`], [`messages`] | variables; lines on standard error: both without allocating |
+//! | [`address_table`] | what is known of addresses, in mapped memory of its own |
 //!
 //! Everything but [`Threads`] exists on Linux only, since giving memory back means something else
 //! on every system.
@@ -38,11 +43,17 @@
 #![deny(unsafe_code)]
 
 #[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "mapped bytes are entries")]
+pub mod address_table;
+#[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,
     reason = "giving frames back is a promise of the caller's"
 )]
 mod arena;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "the C library's strings")]
+pub mod environment;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "the error number is the thread's own word")]
 mod errno;
@@ -51,6 +62,9 @@ mod error;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "hands out the mapped bytes as a slice")]
 mod memory;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "descriptors that others have opened")]
+pub mod messages;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "calls of the system that change mappings")]
 mod region;

@@ -4,14 +4,16 @@
 //! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private
 //!   mapping of its own, from construction until the value is dropped or leaked. Nobody else unmaps
 //!   it.
-//! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory.
+//! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory,
+//!   unless it ends as memory that is there [for ever](Region::for_ever).
 //!   [`Mapped`](crate::Mapped) makes one, by `&mut self`, and so never while another of its methods
 //!   runs. All other users have raw pointers.
 
 use core::ffi::c_void;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
+use core::slice;
 use std::io;
 
 use rustix::io::Errno;
@@ -99,6 +101,16 @@ impl Region {
         Self::map_small_pages(bytes, align, ProtFlags::empty(), flags)
     }
 
+    /// Maps `bytes` bytes for ever, zero throughout, as [`Region::map_sparse`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Region::map_memory`].
+    pub fn map_for_ever(bytes: usize) -> io::Result<&'static mut [MaybeUninit<u8>]> {
+        // SAFETY: a new mapping, which can be read and written, and which nobody else knows of.
+        let memory = unsafe { Self::map_sparse(bytes, 1)?.for_ever() };
+        Ok(&mut memory[..bytes])
+    }
+
     fn map_small_pages(
         bytes: usize,
         align: usize,
@@ -151,6 +163,17 @@ impl Region {
     #[must_use = "the memory is lost with its address"]
     pub fn leak(self) -> NonNull<u8> {
         ManuallyDrop::new(self).start
+    }
+
+    /// Keeps the memory for ever.
+    ///
+    /// # Safety
+    /// All of it can be read and written, and nobody else uses it.
+    #[must_use = "the memory is lost with its address"]
+    pub unsafe fn for_ever(self) -> &'static mut [MaybeUninit<u8>] {
+        let bytes = self.bytes;
+        // SAFETY: `mapped-while-alive`, and from now on for ever. The rest is the caller's promise.
+        unsafe { slice::from_raw_parts_mut(self.leak().as_ptr().cast(), bytes) }
     }
 
     /// Makes a region again.

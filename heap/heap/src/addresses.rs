@@ -2,11 +2,11 @@
 //! (`RLIMIT_AS`, and `RLIMIT_MEMLOCK` with `mlockall`): the span has reserved more than it will ever
 //! use, and all of that counts.
 
+use brickyard_arena::environment::number;
 use brickyard_arena::page_bytes;
 use brickyard_arena::rows::{keeping_errno, rows_given_up};
 use rustix::fs::{Mode, OFlags};
 
-use crate::environment::number;
 use crate::instance::{built, enter};
 
 /// Has the heap give up addresses that it has not used yet, so that it takes half of what a limit of

@@ -9,7 +9,7 @@
 //! | `BRICKYARD_ROWS=thread` | a row per thread even where there are restartable sequences |
 //! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are tracked by thread and time. The caller recorded for them is always the heap itself, which does not know who called |
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
-//! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
+//! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`heap/sampled`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //! | `BRICKYARD_HUGE=1`, `0` | huge pages are asked for; or there are to be none (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
@@ -28,25 +28,24 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
+use brickyard_arena::environment::{number, on_or_off, switch, variable};
+use brickyard_arena::messages::say;
 use brickyard_arena::rows::{Cpus, ROW_SHIFT, alone, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 use brickyard_slab::{Homes, Parts, Rows, SlabPlan, Tables, TaskOnly};
 
-use crate::environment::{number, on_or_off, switch, variable};
 use crate::fast_path::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
 use crate::gate::Thread;
 use crate::hardened::Hardened;
 use crate::instance::{
     BUILT, BUSY_SHIFT, Background, FAILED, Heap, HeapError, HeapSlabs, INSTANCE, built, for_ever,
-    leaked,
 };
-use crate::messages;
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
 use crate::vfork::limit_pages;
-use crate::{huge, maintenance, sampled, seccomp};
+use crate::{complaints, huge, maintenance, sampling, seccomp};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -126,7 +125,7 @@ fn build() -> Result<(), HeapError> {
     let _ = switch(c"BRICKYARD_HARDEN");
     huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
-        messages::say(format_args!(
+        say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
@@ -134,7 +133,7 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         None | Some(b"cpu" | b"") => Cpus::registered(),
         Some(_) => {
-            messages::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
             Cpus::registered()
         }
     };
@@ -162,13 +161,9 @@ fn build() -> Result<(), HeapError> {
         guard,
         Some(limit_pages),
     );
-    let slabs = build_slabs(
-        span,
-        (cpus, plan),
-        (tables, homes),
-        (leaked(rows), leaked(memory)),
-    );
-    let sampled = sampled::new(cpus, is_hardened);
+    // SAFETY: new mappings, both, which can be read and written, and which nobody else knows of.
+    let beside = unsafe { (rows.for_ever(), memory.for_ever()) };
+    let slabs = build_slabs(span, (cpus, plan), (tables, homes), beside);
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
     let general = slabs.general::<TaskOnly>();
@@ -208,15 +203,15 @@ fn build() -> Result<(), HeapError> {
         let homes = homes.start().cast_mut();
         FAST.homes.store(homes, Ordering::Relaxed);
     }
+    let is_sampled = sampling::begins(cpus, is_hardened);
     // Release: pairs with the acquiring loads of the fast paths.
     if let Some(hardened) = hardened {
         // The fast paths stay closed: each request goes by ways that check it.
         hardened.open();
         return Ok(());
     }
-    match sampled {
-        Some(sampled) => sampled.publish(),
-        None => FAST.limit.store(MAX_GENERAL + 1, Ordering::Release),
+    if !is_sampled {
+        FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
     }
     if page_bytes() == 1 << PAGE_SHIFT {
         let granules = pages << (PAGE_SHIFT - GRANULE_SHIFT);
@@ -241,7 +236,7 @@ fn wanted_span() -> Option<usize> {
     let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
     let gib = number(text).filter(|&gib| gib > 0);
     if gib.is_none() {
-        messages::say(format_args!(
+        say(format_args!(
             "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
         ));
     }
@@ -306,8 +301,8 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
-        Some(rules) => plan.debug_text(rules, messages::report),
-        None => plan.debug(&[], messages::end_if_late),
+        Some(rules) => plan.debug_text(rules, complaints::report),
+        None => plan.debug(&[], complaints::end_if_late),
     })
 }
 
@@ -376,8 +371,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     let rules = str::from_utf8(kept).map(RuleText::parse);
     match rules {
         Ok(Ok(rules)) => return Ok(Some(rules)),
-        Ok(Err(error)) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
-        Err(error) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Ok(Err(error)) => say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
 }

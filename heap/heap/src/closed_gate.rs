@@ -18,8 +18,8 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::complaints::complain;
 use crate::instance::{Freed, Heap, INSTANCE, enter};
-use crate::messages::complain;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
 /// Allocates memory for `layout`; `None` if there is none that can be had like this.

@@ -5,7 +5,6 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use brickyard::Platform;
@@ -188,13 +187,5 @@ pub(crate) fn enter(heap: &Heap) -> Option<Inside<'static>> {
 
 /// Maps a piece of memory for ever, zero throughout.
 pub(crate) fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
-    let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
-    Ok(&mut leaked(region)[..bytes])
-}
-
-/// Keeps a new mapping for ever.
-pub(crate) fn leaked(region: Region) -> &'static mut [MaybeUninit<u8>] {
-    let bytes = region.bytes();
-    // SAFETY: so many bytes are there for ever, and nobody else knows of them.
-    unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) }
+    Region::map_for_ever(bytes).map_err(|_| HeapError::NoAddresses)
 }

@@ -11,15 +11,15 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `messages.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
+//! | `complaints.rs` | what is said of mistakes |
 //! | `fast_path.rs` | what the fast paths read, and the fast paths |
 //! | `zero_sized.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
 //! | `seccomp.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
-//! | `large/`, `address_table.rs` | mappings of their own; a table of addresses |
+//! | `large/` | mappings of their own |
 //! | `gate.rs`, `instance.rs` | the gate; the heap, and the ways of it that are chosen when it is built |
 //! | `closed_gate.rs` | requests while a fork takes long |
-//! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
+//! | `sampling.rs` | what is sampled, by `brickyard-sampled`: heap profiles, guarded memory |
 //! | `background.rs`, `maintenance.rs` | the background thread; its work, and fork |
 //! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
@@ -37,7 +37,6 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
-mod address_table;
 mod addresses;
 mod background;
 mod build;
@@ -45,7 +44,7 @@ mod bump;
 mod closed_gate;
 #[cfg(feature = "allocator-api2")]
 mod collections;
-mod environment;
+mod complaints;
 mod fast_path;
 mod gate;
 mod global;
@@ -54,14 +53,13 @@ mod huge;
 mod instance;
 mod large;
 mod maintenance;
-mod messages;
 mod object;
 mod perturb;
 mod plain;
 mod report;
 mod request;
 mod resize;
-mod sampled;
+mod sampling;
 mod seccomp;
 mod slow_path;
 mod span;
@@ -71,22 +69,22 @@ mod vfork;
 mod zero_sized;
 
 pub use addresses::fit_addresses;
+pub use brickyard_arena::environment::switch;
+pub use brickyard_arena::messages::print;
+pub use brickyard_sampled::write_profile;
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;
 pub use bump::Bump;
-pub use environment::switch;
 pub use fast_path::{AWAY, AWAY_BELOW, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT, quick, quick_free};
 pub use global::Global;
 pub use hardened::{
     From, Rest, after_free, allocate_hardened_or, check_range, check_size, free_hardened_or,
 };
 pub use instance::HeapError;
-pub use messages::print;
 pub use object::{NoMemory, Object};
 pub use report::{Format, Report};
 pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
-pub use sampled::write_profile;
 pub use slow_path::{
     allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks, keep_idle,
     perturb, trim,

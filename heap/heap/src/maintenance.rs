@@ -12,7 +12,7 @@ use brickyard_slab::sheaf::closed;
 use crate::background::{self, Tick};
 use crate::gate::Thread;
 use crate::instance::{Background, Heap, INSTANCE, ROW_WORDS, built};
-use crate::{huge, sampled, seccomp, vfork};
+use crate::{huge, sampling, seccomp, vfork};
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when
@@ -259,7 +259,7 @@ fn look() -> Tick {
     let Some(heap) = built() else {
         return Tick::Nothing;
     };
-    sampled::write_if_wanted();
+    sampling::write_if_wanted();
     if !seccomp::is_there() {
         huge::look_again();
     }

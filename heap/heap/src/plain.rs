@@ -9,11 +9,12 @@ use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 
 use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
+use crate::gate::Inside;
 use crate::instance::{Freed, Heap, INSTANCE, Ways, enter};
 use crate::maintenance::{self, MayStart};
-use crate::sampled::{self, Sampling, sampled};
+use crate::sampling::{self, Look, Sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::{closed_gate, messages, perturb, zero_sized};
+use crate::{closed_gate, complaints, perturb, zero_sized};
 
 /// Its ways. They look at each request that is sampled, and fill memory where that is wanted.
 pub(crate) struct Plain;
@@ -47,28 +48,22 @@ impl Ways for Plain {
     /// It is of the cache that serves the layout, if there is one. So it waits as long as another
     /// thread forks, and cannot do without the gate (`closed_gate.rs`).
     fn allocate_by_layout(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
-        let look = look(layout, Wants::Memory);
-        if let Sampling::Served(object) = look {
-            return Some(object);
+        match look(layout, Wants::Memory) {
+            Look::Served(object) => Some(object),
+            look => {
+                let inside = INSTANCE.gate.enter(heap.cpus.cpu());
+                let given = from_store(heap, inside, (&layout, Wants::Memory), look);
+                given.map(|(memory, _)| memory)
+            }
         }
-        let given = {
-            let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
-            slow_sampled(heap, (&layout, Wants::Memory), look)
-        };
-        closed_gate::free_what_waits(heap);
-        maintenance::has_grown(heap);
-        sampled::after(look);
-        given.map(|(memory, _)| memory)
     }
 
     unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         if !heap.span.contains(memory.as_ptr()) && zero_sized::free(memory) {
             return Freed::AtHand;
         }
-        let sampled = sampled();
-        if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
-            // SAFETY: passed on.
-            unsafe { guarded.free(memory, &memory) };
+        // SAFETY: passed on.
+        if unsafe { sampling::free(memory, &memory) } {
             return Freed::AtHand;
         }
         if perturb::has_closed() {
@@ -88,24 +83,22 @@ impl Ways for Plain {
             // SAFETY: passed on.
             let freed = unsafe { heap.general.free_slow(cache, memory, caller()) };
             if freed.is_err() {
-                messages::complain("bad free: freed twice, or no object begins there", memory);
+                complaints::complain("bad free: freed twice, or no object begins there", memory);
             }
         } else {
-            if let Some(sampled) = sampled {
-                sampled.freed(memory);
-            }
+            sampling::freed(memory);
             // SAFETY: passed on, both.
             let freed = unsafe { heap.span.give_run(memory) || INSTANCE.large.free(memory) };
             if !freed {
-                messages::complain("free of what was not allocated, or is free already", memory);
+                complaints::complain("free of what was not allocated, or is free already", memory);
             }
         }
         Freed::Inside
     }
 
     fn usable_size(&self, heap: &'static Heap, memory: NonNull<u8>) -> usize {
-        if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
-            return guarded.usable_size(memory);
+        if let Some(bytes) = sampling::usable_size(memory) {
+            return bytes;
         }
         if !heap.span.contains(memory.as_ptr()) && zero_sized::contains(memory) {
             return 0;
@@ -131,7 +124,7 @@ impl Ways for Plain {
         bytes: usize,
     ) -> Option<NonNull<u8>> {
         if stays(had, bytes) {
-            sampled::stays(memory.as_ptr(), bytes);
+            sampling::stays(memory, bytes);
             return Some(memory);
         }
         if had <= BY_LAYOUT {
@@ -179,60 +172,49 @@ fn caller() -> &'static Location<'static> {
     Location::caller()
 }
 
-/// Allocates memory for a request that has been counted.
+/// Allocates memory for `layout`, where requests are counted: by a short way if this CPU has an
+/// object at hand.
+#[inline]
+pub(crate) fn allocate_counted(
+    heap: &'static Heap,
+    sampled: &Sampled,
+    layout: Layout,
+) -> Option<NonNull<u8>> {
+    match sampling::look_at(sampled, layout, cache_of(layout)) {
+        Look::Served(object) => Some(object),
+        look => allocate_looked_at(heap, layout, look),
+    }
+}
+
 #[cold]
 #[inline(never)]
-pub(crate) fn allocate_looked_at(
-    heap: &'static Heap,
-    layout: Layout,
-    look: Sampling,
-) -> Option<NonNull<u8>> {
-    let given = from_store(heap, (layout, Wants::Memory), look);
+fn allocate_looked_at(heap: &'static Heap, layout: Layout, look: Look) -> Option<NonNull<u8>> {
+    let given = from_gate(heap, (layout, Wants::Memory), look);
     given.map(|(memory, _)| memory)
 }
 
-/// Counts a request, where requests are counted for a profile.
-#[inline]
-fn look(layout: Layout, wants: Wants) -> Sampling {
-    match sampled() {
-        Some(sampled) => sampled.look(layout, wants.cache(layout)),
-        None => Sampling::Passes,
-    }
-}
-
-/// Serves a request that missed, and that may be sampled.
-#[inline]
-fn slow_sampled(
-    heap: &'static Heap,
-    (layout, wants): (&Layout, Wants),
-    look: Sampling,
-) -> Option<(NonNull<u8>, Contents)> {
-    match sampled() {
-        Some(sampled) => sampled.serve(heap, (layout, look), || slow(heap, *layout, wants)),
-        None => slow(heap, *layout, wants),
-    }
+/// Counts a request, where requests are counted.
+#[inline(always)]
+fn look(layout: Layout, wants: Wants) -> Look {
+    sampling::look(layout, || wants.cache(layout))
 }
 
 fn from(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
     match look(layout, wants) {
-        Sampling::Served(object) => Some((object, Contents::Anything)),
-        look => from_store(heap, (layout, wants), look),
+        Look::Served(object) => Some((object, Contents::Anything)),
+        look => from_gate(heap, (layout, wants), look),
     }
 }
 
-fn from_store(
+fn from_gate(
     heap: &'static Heap,
     (layout, wants): (Layout, Wants),
-    look: Sampling,
+    look: Look,
 ) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
         return closed_gate::allocate(heap, layout);
     };
-    let given = slow_sampled(heap, (&layout, wants), look);
-    drop(inside);
-    closed_gate::free_what_waits(heap);
-    maintenance::has_grown(heap);
-    sampled::after(look);
+    let given = from_store(heap, inside, (&layout, wants), look);
     if let Some((memory, _)) = given
         && perturb::has_closed()
     {
@@ -242,6 +224,23 @@ fn from_store(
     given
 }
 
+/// Serves a request that missed, inside the gate, and does what is left to do outside.
+#[inline(always)]
+fn from_store(
+    heap: &'static Heap,
+    inside: Inside<'_>,
+    (layout, wants): (&Layout, Wants),
+    look: Look,
+) -> Option<(NonNull<u8>, Contents)> {
+    let given = sampling::serve(heap, (layout, look), move || slow(heap, *layout, wants));
+    drop(inside);
+    closed_gate::free_what_waits(heap);
+    maintenance::has_grown(heap);
+    sampling::after(look);
+    given
+}
+
+#[inline(never)]
 fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
     if let Some(cache) = wants.cache(layout) {
         if perturb::has_closed()
@@ -326,7 +325,7 @@ unsafe fn resize_pages(
         let cut = bytes > BY_LAYOUT && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
         drop(inside);
         if cut {
-            sampled::stays(memory.as_ptr(), bytes);
+            sampling::stays(memory, bytes);
             maintenance::has_shrunk(heap, MayStart::Thread);
         }
         return cut.then_some(memory);
@@ -335,14 +334,11 @@ unsafe fn resize_pages(
         return None;
     }
     // SAFETY: passed on, both.
-    let resize = || unsafe {
+    let resize = move || unsafe {
         let longer = (more > bytes).then(|| INSTANCE.large.resize(memory, more));
         longer
             .flatten()
             .or_else(|| INSTANCE.large.resize(memory, bytes))
     };
-    match sampled() {
-        Some(sampled) => sampled.resizing(memory, bytes, resize),
-        None => resize(),
-    }
+    sampling::resizing(memory, bytes, resize)
 }

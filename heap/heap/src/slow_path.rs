@@ -5,12 +5,12 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
 use crate::build::heap;
-use crate::fast_path::{BY_LAYOUT, cache_of, quick};
+use crate::fast_path::{BY_LAYOUT, quick};
 use crate::instance::{Freed, INSTANCE, built, enter};
 use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
-use crate::sampled::{Sampling, sampled};
-use crate::{closed_gate, messages, plain, zero_sized};
+use crate::sampling::sampled;
+use crate::{closed_gate, complaints, plain, zero_sized};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
@@ -24,10 +24,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     if let (Some(sampled), Some(heap)) = (sampled(), built())
         && let Ok(layout) = Layout::from_size_align(bytes, 16)
     {
-        return match sampled.look(layout, cache_of(layout)) {
-            Sampling::Served(object) => object.as_ptr(),
-            look => or_null(plain::allocate_looked_at(heap, layout, look)),
-        };
+        return or_null(plain::allocate_counted(heap, sampled, layout));
     }
     // A heap comes first: without one nothing can be freed.
     let (Ok(layout), Ok(heap)) = (Layout::from_size_align(bytes, 16), heap()) else {
@@ -131,7 +128,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
         return;
     };
     let Some(heap) = built() else {
-        messages::complain("free of memory that was never allocated", memory);
+        complaints::complain("free of memory that was never allocated", memory);
     };
     // SAFETY: passed on.
     if unsafe { heap.ways.free(heap, memory) } == Freed::Inside {

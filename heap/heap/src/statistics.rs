@@ -7,7 +7,7 @@ use brickyard_slab::CacheNumbers;
 use brickyard_slab::sizes::process::SIZES;
 
 use crate::instance::{INSTANCE, built, enter};
-use crate::sampled::{Sampled, sampled};
+use crate::sampling;
 
 /// What the heap holds, in bytes where nothing else is said.
 ///
@@ -157,6 +157,6 @@ pub fn statistics() -> Statistics {
     statistics.large_blocks = INSTANCE.large.blocks();
     // Last, so that pages taken meanwhile are not missing among those of slabs.
     statistics.pages = heap.span.bytes_in_use().max(statistics.slabs);
-    statistics.pages += sampled().map_or(0, Sampled::guarded_bytes);
+    statistics.pages += sampling::guarded_bytes();
     statistics
 }

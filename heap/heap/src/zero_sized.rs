@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use brickyard_arena::Region;
 
-use crate::messages::complain;
+use crate::complaints::complain;
 
 /// So many pieces of no bytes can be had at a time. Others have one byte.
 const PIECES: usize = 1 << 20;

@@ -46,7 +46,7 @@ const LATER: [&str; 2] = [
 
 /// Of a pattern that no longer matches all of a module, some may lie behind.
 const LAST: [&str; 3] = [
-    "14brickyard_heap7sampled7guarded",
+    "17brickyard_sampled7guarded",
     "14brickyard_heap6report",
     "5gimli",
 ];

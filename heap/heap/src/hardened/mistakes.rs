@@ -3,7 +3,7 @@
 
 use core::ptr::NonNull;
 
-use crate::messages::complain;
+use crate::complaints::complain;
 
 #[cold]
 #[inline(never)]

@@ -50,10 +50,10 @@ use quarantine::Waiting;
 use zeroing::{clear, is_zero};
 
 use crate::closed_gate;
+use crate::complaints::complain;
 use crate::fast_path::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit_slowly, put_slowly};
 use crate::instance::{Freed, Heap, HeapError, INSTANCE, Ways, built, enter};
 use crate::maintenance;
-use crate::messages::complain;
 use crate::span::{Contents, Guard};
 use crate::zero_sized;
 

@@ -14,9 +14,9 @@ use brickyard::Platform;
 use brickyard_arena::page_bytes;
 
 use crate::closed_gate;
+use crate::complaints::complain;
 use crate::instance::{Freed, Heap, INSTANCE, enter};
 use crate::maintenance;
-use crate::messages::complain;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
 use super::Hardened;

@@ -2,7 +2,7 @@
 //!
 //! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then
 //! goes back to it. A block grows by moving its pages (`mremap`), not its bytes. The table
-//! (`address_table.rs`) maps addresses to lengths.
+//! ([`Table`]) maps addresses to lengths.
 //!
 //! While the gate is closed, blocks are listed beside the table (`lockless_table.rs`).
 //!
@@ -19,13 +19,13 @@ use std::io;
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
+use brickyard_arena::address_table::{Known, Table};
 use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::mm::{MremapFlags, mremap};
 
 use lockless_table::{BESIDE, Unlisted};
 use spare::Spare;
 
-use crate::address_table::{Known, Table};
 use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;

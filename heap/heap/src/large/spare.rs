@@ -8,7 +8,7 @@
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
 
-use crate::address_table::Known;
+use brickyard_arena::address_table::Known;
 
 use super::Piece;
 

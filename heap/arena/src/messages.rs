@@ -1,11 +1,8 @@
-//! What the heap tells on standard error or writes to a descriptor, without allocating.
+//! Lines on standard error, and texts to a descriptor, without allocating.
 
 use core::fmt::{self, Write};
-use core::ptr::NonNull;
 use std::os::fd::BorrowedFd;
 
-use brickyard_slab::Finding;
-use brickyard_slab::debug::Moment;
 use rustix::io::Errno;
 
 /// A text of at most 2048 bytes, made without allocating.
@@ -24,8 +21,8 @@ impl Write for Text {
     }
 }
 
-/// Writes a line to standard error, by one call.
-pub(crate) fn say(what: fmt::Arguments<'_>) {
+/// Writes a line to standard error, by one call. Of a text of more than 2 KiB the rest is left out.
+pub fn say(what: fmt::Arguments<'_>) {
     let mut text = Text {
         bytes: [0; 2048],
         length: 0,
@@ -33,30 +30,6 @@ pub(crate) fn say(what: fmt::Arguments<'_>) {
     let _ = writeln!(text, "brickyard: {what}");
     // No call of the C library, in which a thread could be cancelled.
     let _ = write_all(2, &text.bytes[..text.length]);
-}
-
-/// Prints what checks have found.
-pub(crate) fn report(finding: &Finding) {
-    say(format_args!("{finding}"));
-}
-
-/// Ends the process if a bad free was found when its caller had long gone on: of an object that was
-/// free already, or of an address inside one, which lay in a queue until now. (One that is found at
-/// the free ends the process too, with a line of its own; see [`complain`].)
-pub(crate) fn end_if_late(finding: &Finding) {
-    if finding.moment == Moment::Flush {
-        say(format_args!("found late: {finding}"));
-        // SAFETY: ends the process.
-        unsafe { libc::abort() }
-    }
-}
-
-/// Prints what is wrong with `memory` and aborts the process, as every C library does for a bad
-/// free.
-pub(crate) fn complain(what: &str, memory: NonNull<u8>) -> ! {
-    say(format_args!("{what}: {memory:p}"));
-    // SAFETY: ends the process.
-    unsafe { libc::abort() }
 }
 
 /// Writes a text to a descriptor, piece by piece, without allocating. It is no point at which a
@@ -99,7 +72,10 @@ impl Pieces {
 }
 
 /// Writes bytes to a descriptor. Where one `write` is interrupted, it goes on.
-pub(crate) fn write_all(descriptor: i32, mut bytes: &[u8]) -> Result<(), i32> {
+///
+/// # Errors
+/// The error number of the `write` that failed; `EBADF` if the descriptor is negative.
+pub fn write_all(descriptor: i32, mut bytes: &[u8]) -> Result<(), i32> {
     if descriptor < 0 {
         return Err(libc::EBADF);
     }

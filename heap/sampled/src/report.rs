@@ -6,11 +6,11 @@ use core::fmt::{self, Write};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::messages::write_all;
+use brickyard_arena::messages::write_all;
 
-use super::maps::Module;
-use super::stack::Stack;
-use super::walk::Walk;
+use crate::maps::Module;
+use crate::stack::Stack;
+use crate::walk::Walk;
 
 /// The memory of the one report.
 struct ReportMemory {
@@ -38,13 +38,13 @@ static MEMORY: Shared = Shared(UnsafeCell::new(ReportMemory {
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// See the [module](self).
-pub(super) struct Report {
+pub(crate) struct Report {
     memory: &'static mut ReportMemory,
 }
 
 impl Report {
     /// Begins the report; `None` if there is one already.
-    pub(super) fn begin() -> Option<Self> {
+    pub(crate) fn begin() -> Option<Self> {
         // Relaxed: the memory is as it was at the start of the program.
         if IS_TAKEN.swap(true, Ordering::Relaxed) {
             return None;
@@ -55,12 +55,12 @@ impl Report {
     }
 
     /// Says a line.
-    pub(super) fn say(&mut self, what: fmt::Arguments<'_>) {
+    pub(crate) fn say(&mut self, what: fmt::Arguments<'_>) {
         self.memory.say(what);
     }
 
     /// Says a stack, a line for each address. Who fills it has memory for a walk.
-    pub(super) fn say_stack(
+    pub(crate) fn say_stack(
         &mut self,
         name: &str,
         task: u64,
@@ -129,11 +129,11 @@ impl Write for ReportLine<'_> {
 }
 
 /// An address by the object that it is beside or in.
-pub(super) struct GuardedAddress {
-    pub(super) address: usize,
+pub(crate) struct GuardedAddress {
+    pub(crate) address: usize,
     /// 0 if there was never one.
-    pub(super) object: usize,
-    pub(super) bytes: usize,
+    pub(crate) object: usize,
+    pub(crate) bytes: usize,
 }
 
 impl fmt::Display for GuardedAddress {

@@ -6,13 +6,13 @@
 use core::ptr::NonNull;
 use core::slice;
 
-use brickyard_arena::Region;
+use crate::Region;
 
 /// What is known of an address.
 ///
 /// # Safety
 /// All bytes zero are [`Known::NOTHING`].
-pub(crate) unsafe trait Known: Copy + 'static {
+pub unsafe trait Known: Copy + 'static {
     /// A free place, whose address is 0.
     const NOTHING: Self;
 
@@ -20,9 +20,9 @@ pub(crate) unsafe trait Known: Copy + 'static {
     fn address(&self) -> usize;
 }
 
-/// See the [module](self).
+/// A table of entries by their addresses: see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Table<E: 'static> {
+pub struct Table<E: 'static> {
     /// A power of two of them, or none, in memory mapped for them.
     entries: &'static mut [E],
     /// Entries in use, and those for which room is reserved.
@@ -32,7 +32,9 @@ pub(crate) struct Table<E: 'static> {
 impl<E: Known> Table<E> {
     const FIRST_CAPACITY: usize = 256;
 
-    pub(crate) const fn new() -> Self {
+    /// Returns one without entries, and without memory.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             entries: &mut [],
             used: 0,
@@ -65,7 +67,8 @@ impl<E: Known> Table<E> {
     }
 
     /// Makes room for one more. False if there is no memory for a larger table.
-    pub(crate) fn reserve(&mut self) -> bool {
+    #[must_use = "without room nothing may be put in"]
+    pub fn reserve(&mut self) -> bool {
         if (self.used + 1) * 2 > self.entries.len() && !self.enlarge() {
             return false;
         }
@@ -74,17 +77,19 @@ impl<E: Known> Table<E> {
     }
 
     /// Gives up the room of an entry that was taken out, or is not put in.
-    pub(crate) const fn unreserve(&mut self) {
+    pub const fn unreserve(&mut self) {
         self.used -= 1;
     }
 
     /// Returns how many entries there are, with those reserved.
-    pub(crate) const fn used(&self) -> usize {
+    #[must_use]
+    pub const fn used(&self) -> usize {
         self.used
     }
 
     /// Returns the entry of an address.
-    pub(crate) fn get(&self, address: usize) -> Option<E> {
+    #[must_use]
+    pub fn get(&self, address: usize) -> Option<E> {
         self.find(address).map(|index| self.entries[index])
     }
 
@@ -107,8 +112,9 @@ impl<E: Known> Table<E> {
         true
     }
 
-    /// Puts an entry in. There must be room.
-    pub(crate) fn put(&mut self, entry: E) {
+    /// Puts an entry in, for which [room is reserved](Self::reserve): without room it panics, or
+    /// looks for a place for ever.
+    pub fn put(&mut self, entry: E) {
         let mut index = self.home(entry.address());
         while self.entries[index].address() != 0 {
             index = self.next(index);
@@ -118,7 +124,7 @@ impl<E: Known> Table<E> {
 
     /// Takes an entry out, and moves entries behind it that would not be found any more. Its room
     /// stays reserved.
-    pub(crate) fn take(&mut self, address: usize) -> Option<E> {
+    pub fn take(&mut self, address: usize) -> Option<E> {
         let mut hole = self.find(address)?;
         let taken = self.entries[hole];
         let mut index = self.next(hole);
@@ -139,6 +145,12 @@ impl<E: Known> Table<E> {
         }
         self.entries[hole] = E::NOTHING;
         Some(taken)
+    }
+}
+
+impl<E: Known> Default for Table<E> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

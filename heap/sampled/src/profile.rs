@@ -4,40 +4,40 @@
 //! A request is sampled with the probability `1 - exp(-bytes / period)`: readers of the profile
 //! scale by that. Its memory is noted by its address until it is freed.
 //!
-//! The tables are used under a lock, by threads inside the gate: so a child process finds them as
-//! they should be. Stacks and their addresses are never forgotten. There is room for [`STACKS`];
-//! requests of others are counted without a stack.
+//! The tables are used under a lock, by threads inside the heap, during which no fork begins: so a
+//! child process finds them as they should be. Stacks and their addresses are never forgotten.
+//! There is room for [`STACKS`]; requests of others are counted without a stack.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice;
+use std::io;
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
-use brickyard_arena::Threads;
+use brickyard_arena::address_table::{Known, Table};
+use brickyard_arena::environment::{number, variable};
+use brickyard_arena::messages::say;
+use brickyard_arena::{Region, Threads};
 
-use crate::address_table::{Known, Table};
-use crate::environment::{number, variable};
-use crate::instance::{HeapError, INSTANCE, for_ever};
-use crate::messages;
-
-use super::countdown::Countdown;
-use super::stack::{DEPTH, Stack};
-use super::writer::{Writer, table};
+use crate::Host;
+use crate::countdown::Countdown;
+use crate::stack::{DEPTH, Stack};
+use crate::writer::{Writer, table};
 
 /// So many stacks are told apart. Their tables have addresses from the start, and memory as they
 /// fill.
-pub(super) const STACKS: usize = 1 << 16;
+pub(crate) const STACKS: usize = 1 << 16;
 
 /// The mean number of bytes between samples, where the environment does not say.
 const PERIOD: usize = 512 << 10;
 
 /// Samples of a stack, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Amount {
-    pub(super) samples: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Amount {
+    pub(crate) samples: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Amount {
@@ -54,9 +54,9 @@ impl Amount {
 
 /// A stack, and what it has asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site {
-    pub(super) live: Amount,
-    pub(super) all: Amount,
+pub(crate) struct Site {
+    pub(crate) live: Amount,
+    pub(crate) all: Amount,
     hash: u64,
     /// Where its addresses begin, and how many there are.
     first: u32,
@@ -65,7 +65,7 @@ pub(super) struct Site {
 
 /// A sample in use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     address: usize,
     bytes: usize,
     site: usize,
@@ -96,20 +96,21 @@ struct Tables {
 }
 
 /// See the [module](self).
-pub(super) struct Profile {
+pub(crate) struct Profile {
+    host: &'static dyn Host,
     gaps: Countdown,
     file: &'static [u8],
     lock: Locked<TestAndSetLock, ()>,
     tables: UnsafeCell<Tables>,
-    pub(super) writer: Writer,
+    pub(crate) writer: Writer,
 }
 
 // SAFETY: only a holder of the lock uses the tables; no thread owns their memory.
 unsafe impl Sync for Profile {}
 
 /// Copies bytes to memory that stays.
-fn kept(bytes: &[u8]) -> Result<&'static [u8], HeapError> {
-    let memory = for_ever(bytes.len())?;
+fn kept(bytes: &[u8]) -> io::Result<&'static [u8]> {
+    let memory = Region::map_for_ever(bytes.len())?;
     for (place, &byte) in memory.iter_mut().zip(bytes) {
         place.write(byte);
     }
@@ -124,7 +125,7 @@ fn period() -> usize {
         Some(Some(period)) if period > 0 => period,
         None => PERIOD,
         Some(_) => {
-            messages::say(format_args!(
+            say(format_args!(
                 "BRICKYARD_PROFILE_PERIOD is a number of bytes above 0; {PERIOD} is used"
             ));
             PERIOD
@@ -134,13 +135,14 @@ fn period() -> usize {
 
 impl Profile {
     /// Begins a profile to be written to `file`.
-    pub(super) fn new(file: &[u8]) -> Result<Self, HeapError> {
+    pub(crate) fn new(file: &[u8], host: &'static dyn Host) -> io::Result<Self> {
         // SAFETY: all of these are numbers.
         let (sites, index, frames) = unsafe {
             let frames = STACKS * DEPTH / 2;
             (table(STACKS)?, table(STACKS * 2)?, table(frames)?)
         };
         Ok(Self {
+            host,
             gaps: Countdown::new(period() as u64, Threads.ticks())?,
             file: kept(file)?,
             lock: Locked::new(()),
@@ -158,17 +160,17 @@ impl Profile {
 
     /// Counts a request; returns true if it is to be sampled.
     #[inline]
-    pub(super) fn is_due(&self, cpu: usize, bytes: usize) -> bool {
+    pub(crate) fn is_due(&self, cpu: usize, bytes: usize) -> bool {
         self.gaps.is_due(cpu, bytes)
     }
 
     /// Returns the mean number of bytes between samples.
-    pub(super) const fn period(&self) -> u64 {
+    pub(crate) const fn period(&self) -> u64 {
         self.gaps.mean()
     }
 
     /// Returns where it is to be written.
-    pub(super) const fn file(&self) -> &'static [u8] {
+    pub(crate) const fn file(&self) -> &'static [u8] {
         self.file
     }
 
@@ -180,7 +182,7 @@ impl Profile {
 
     /// Notes that a sampled request got this memory. `mark` lies in the frame of the heap's
     /// function that was called.
-    pub(super) fn allocated<T>(&self, memory: NonNull<u8>, bytes: usize, mark: &T) {
+    pub(crate) fn allocated<T>(&self, memory: NonNull<u8>, bytes: usize, mark: &T) {
         let stack = Stack::of_caller(mark);
         self.with_tables(|tables| {
             // Without room for the sample it would never be seen freed, so it is not counted.
@@ -200,17 +202,17 @@ impl Profile {
 
     /// Takes the sample of memory out, if it is one's. It counts as in use until it is
     /// [forgotten](Self::forget).
-    pub(super) fn take(&self, memory: NonNull<u8>) -> Option<Sample> {
+    pub(crate) fn take(&self, memory: NonNull<u8>) -> Option<Sample> {
         self.with_tables(|tables| tables.samples.take(memory.addr().get()))
     }
 
     /// Puts a sample that was taken out back.
-    pub(super) fn put_back(&self, sample: Sample) {
+    pub(crate) fn put_back(&self, sample: Sample) {
         self.with_tables(|tables| tables.samples.put(sample));
     }
 
     /// Counts a sample that was taken out as freed.
-    pub(super) fn forget(&self, sample: Sample) {
+    pub(crate) fn forget(&self, sample: Sample) {
         self.with_tables(|tables| {
             tables.samples.unreserve();
             tables.sites[sample.site].live.remove(sample.bytes as u64);
@@ -218,7 +220,7 @@ impl Profile {
     }
 
     /// Notes that memory has another size from now on, if it is a sample's.
-    pub(super) fn stays(&self, memory: NonNull<u8>, bytes: usize) {
+    pub(crate) fn stays(&self, memory: NonNull<u8>, bytes: usize) {
         self.with_tables(|tables| {
             if let Some(sample) = tables.samples.take(memory.addr().get()) {
                 let live = &mut tables.sites[sample.site].live.bytes;
@@ -228,27 +230,27 @@ impl Profile {
         });
     }
 
+    /// Returns true if the calling thread is inside the heap, which would wait for itself.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.host.depth() > 0
+    }
+
     /// Calls `work` for each stack that has asked for memory, with its addresses. Nothing is held
-    /// meanwhile. Fails if `work` does, or as `busy` says if another thread forks for ten seconds.
-    pub(super) fn each_site<E>(
+    /// meanwhile. Fails if `work` does, or as `busy` says if another thread forks for long.
+    pub(crate) fn each_site<E>(
         &self,
         busy: impl Fn() -> E,
         mut work: impl FnMut(&Site, &[usize]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut next = 0;
         loop {
-            let mut tries = 0..TRIES;
-            let inside = tries.find_map(|_| INSTANCE.gate.try_enter(0));
-            let inside = inside.ok_or_else(&busy)?;
-            let found = self.with_tables(|tables| {
-                let rest = &tables.sites[next.min(tables.used)..tables.used];
-                let found = rest.iter().position(|site| site.all.samples > 0)?;
-                let site = rest[found];
-                let mut stack = Stack::EMPTY;
-                stack.set(tables.frames_of(&site).iter().copied());
-                Some((next + found, site, stack))
+            let mut found = None;
+            let has_looked = self.host.inside(&mut || {
+                found = self.with_tables(|tables| tables.site_from(next));
             });
-            drop(inside);
+            if !has_looked {
+                return Err(busy());
+            }
             let Some((number, site, stack)) = found else {
                 return Ok(());
             };
@@ -258,13 +260,20 @@ impl Profile {
     }
 }
 
-/// So often a writer waits at the gate: for ten seconds.
-const TRIES: usize = 500;
-
 impl Tables {
     fn frames_of(&self, site: &Site) -> &[usize] {
         let first = site.first as usize;
         &self.frames[first..first + site.depth as usize]
+    }
+
+    /// Returns the first site from `number` on that has asked for memory, with number and stack.
+    fn site_from(&self, number: usize) -> Option<(usize, Site, Stack)> {
+        let rest = &self.sites[number.min(self.used)..self.used];
+        let found = rest.iter().position(|site| site.all.samples > 0)?;
+        let site = rest[found];
+        let mut stack = Stack::EMPTY;
+        stack.set(self.frames_of(&site).iter().copied());
+        Some((number + found, site, stack))
     }
 
     /// Returns the number of the site of a stack, which is made if there is none.

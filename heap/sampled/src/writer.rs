@@ -3,35 +3,36 @@
 use core::cell::UnsafeCell;
 use core::slice;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io;
 
-use crate::instance::{HeapError, for_ever};
+use brickyard_arena::Region;
 
 /// The longest name of a file, with the 0 at its end.
-pub(super) const NAME_BYTES: usize = 4096;
+pub(crate) const NAME_BYTES: usize = 4096;
 
 /// What writing needs beside the profile.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     /// Set where somebody has asked for the profile; taken back by who writes it.
-    pub(super) is_wanted: AtomicBool,
+    pub(crate) is_wanted: AtomicBool,
     /// Set while a thread writes. Invariant `one-profile-writer`: who has set it uses the buffers.
-    pub(super) is_busy: AtomicBool,
+    pub(crate) is_busy: AtomicBool,
     /// How often it has been written.
-    pub(super) count: AtomicU64,
+    pub(crate) count: AtomicU64,
     buffers: UnsafeCell<&'static mut [Buffers]>,
 }
 
 /// The names of the file and of what is beside it, and a piece of what is written.
-pub(super) struct Buffers {
-    pub(super) name: [u8; NAME_BYTES],
-    pub(super) part: [u8; NAME_BYTES],
-    pub(super) piece: [u8; 4096],
+pub(crate) struct Buffers {
+    pub(crate) name: [u8; NAME_BYTES],
+    pub(crate) part: [u8; NAME_BYTES],
+    pub(crate) piece: [u8; 4096],
 }
 
 // SAFETY: by `one-profile-writer`.
 unsafe impl Sync for Writer {}
 
 impl Writer {
-    pub(super) fn new() -> Result<Self, HeapError> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             is_wanted: AtomicBool::new(false),
             is_busy: AtomicBool::new(false),
@@ -43,17 +44,17 @@ impl Writer {
 }
 
 /// The caller writes as long as this lives.
-pub(super) struct WriterTurn<'w>(&'w Writer);
+pub(crate) struct WriterTurn<'w>(&'w Writer);
 
 impl<'w> WriterTurn<'w> {
-    pub(super) fn of(writer: &'w Writer) -> Option<Self> {
+    pub(crate) fn of(writer: &'w Writer) -> Option<Self> {
         // Acquire: pairs with the release in `drop`.
         let was = writer.is_busy.swap(true, Ordering::Acquire);
         // Not made before it is known: its drop ends the turn.
         (!was).then(|| Self(writer))
     }
 
-    pub(super) fn buffers(&mut self) -> &mut Buffers {
+    pub(crate) fn buffers(&mut self) -> &mut Buffers {
         // SAFETY: `one-profile-writer`: this is it, and there is one such value.
         unsafe { &mut (&mut *self.0.buffers.get())[0] }
     }
@@ -70,8 +71,8 @@ impl Drop for WriterTurn<'_> {
 ///
 /// # Safety
 /// Zeros are a `T`.
-pub(super) unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
-    let memory = for_ever(length * size_of::<T>())?;
+pub(crate) unsafe fn table<T>(length: usize) -> io::Result<&'static mut [T]> {
+    let memory = Region::map_for_ever(length * size_of::<T>())?;
     // SAFETY: the mapping has room for so many, begins with a page, is zero, and is this caller's.
     Ok(unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), length) })
 }

@@ -3,8 +3,8 @@
 //! another library's unwinder makes under its lock.
 //!
 //! A stack may be a coroutine's, whose outermost frame returns to anything. So the system is asked
-//! of each page whether it can be read; only the heap's own frames, which are there for certain, are
-//! read without.
+//! of each page whether it can be read; only the heap's own frames, which are there for certain,
+//! are read without.
 
 use core::arch::asm;
 use core::ffi::c_void;
@@ -15,22 +15,22 @@ use brickyard_arena::rows::keeping_errno;
 use gimli::{CfaRule, Operation, Register, RegisterRule, UnwindContext, UnwindContextStorage};
 use gimli::{UnwindExpression, UnwindTableRow};
 
-use super::objects::{Entry, Frames, Object};
-use super::sampled;
+use crate::objects::{Entry, Frames, Object};
+use crate::sampled;
 
 /// The registers that have numbers in tables, with the instruction as the last; the most of them
 /// that a function saves, or a signal's frame; the number of the end of the stack.
 #[cfg(target_arch = "x86_64")]
 mod numbers {
-    pub(super) const REGISTERS: usize = 17;
-    pub(super) const SAVED: usize = 17;
-    pub(super) const SP: usize = 7;
+    pub(crate) const REGISTERS: usize = 17;
+    pub(crate) const SAVED: usize = 17;
+    pub(crate) const SP: usize = 7;
 }
 #[cfg(target_arch = "aarch64")]
 mod numbers {
-    pub(super) const REGISTERS: usize = 33;
-    pub(super) const SAVED: usize = 24;
-    pub(super) const SP: usize = 31;
+    pub(crate) const REGISTERS: usize = 33;
+    pub(crate) const SAVED: usize = 24;
+    pub(crate) const SP: usize = 31;
 }
 
 use numbers::{REGISTERS, SAVED, SP};
@@ -155,7 +155,7 @@ impl UnwindContextStorage<usize> for Small {
 }
 
 /// See the [module](self).
-pub(super) struct Walk {
+pub(crate) struct Walk {
     registers: Registers,
     /// The instruction is one that was interrupted, and none behind a call.
     is_exact: bool,
@@ -176,7 +176,7 @@ impl Walk {
     /// Begins in the calling function, of the heap, in which the thread stays as long as it walks
     /// through frames of the heap's.
     #[inline(always)]
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         Self::new(registers_here(), false)
     }
 
@@ -184,28 +184,28 @@ impl Walk {
     ///
     /// # Safety
     /// `context` is what the system passes to a handler.
-    pub(super) unsafe fn interrupted(context: *const c_void) -> Self {
+    pub(crate) unsafe fn interrupted(context: *const c_void) -> Self {
         // SAFETY: passed on.
         Self::new(unsafe { registers_at(context) }, true)
     }
 
     /// Leaves the frames of the heap.
-    pub(super) fn leaves_heap(&mut self) {
+    pub(crate) fn leaves_heap(&mut self) {
         self.memory.is_asked = true;
     }
 
     /// Returns the return address, or the instruction that was interrupted.
-    pub(super) fn instruction(&self) -> usize {
+    pub(crate) fn instruction(&self) -> usize {
         self.registers[IP]
     }
 
     /// Returns the lowest address of the frame.
-    pub(super) fn frame(&self) -> usize {
+    pub(crate) fn frame(&self) -> usize {
         self.registers[SP]
     }
 
     /// Goes to the caller's frame; `None` if that cannot be told.
-    pub(super) fn step(&mut self) -> Option<()> {
+    pub(crate) fn step(&mut self) -> Option<()> {
         // A return address may be the first of what follows the call.
         let address = self.instruction().wrapping_sub(usize::from(!self.is_exact));
         let sampled = sampled()?;

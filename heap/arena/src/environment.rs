@@ -10,9 +10,10 @@ unsafe extern "C" {
     fn secure_getenv(name: *const core::ffi::c_char) -> *mut core::ffi::c_char;
 }
 
-/// Returns the value of an environment variable. Returns `None` before the environment is set up,
-/// and in a program with the rights of another user.
-pub(crate) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
+/// Returns the value of an environment variable; `None` if it is not set, before the environment is
+/// set up, and in a program with the rights of another user.
+#[must_use]
+pub fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     // SAFETY: the name is a C string. Nobody changes the environment while the program is being
     // started, and later the bytes are read at once.
     let value = NonNull::new(unsafe { secure_getenv(name.as_ptr()) })?;
@@ -22,6 +23,7 @@ pub(crate) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
 
 /// Returns whether a variable is on or off; `None` if it is not set, and in a program with the
 /// rights of another user. What cannot be read is told.
+#[must_use]
 pub fn switch(name: &core::ffi::CStr) -> Option<bool> {
     let text = variable(name).filter(|text| !text.is_empty())?;
     let found = on_or_off(text);
@@ -32,8 +34,9 @@ pub fn switch(name: &core::ffi::CStr) -> Option<bool> {
     found
 }
 
-/// Reads such a value.
-pub(crate) fn on_or_off(text: &[u8]) -> Option<bool> {
+/// Reads the value of a variable that is on or off; `None` if it is neither.
+#[must_use]
+pub fn on_or_off(text: &[u8]) -> Option<bool> {
     match text {
         b"1" | b"yes" | b"on" | b"true" => Some(true),
         b"0" | b"no" | b"off" | b"false" => Some(false),
@@ -41,7 +44,8 @@ pub(crate) fn on_or_off(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Reads a number.
-pub(crate) fn number(text: &[u8]) -> Option<usize> {
+/// Reads a number in decimal digits; `None` if it is none.
+#[must_use]
+pub fn number(text: &[u8]) -> Option<usize> {
     str::from_utf8(text).ok()?.parse().ok()
 }

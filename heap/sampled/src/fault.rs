@@ -15,7 +15,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
-use super::sampled;
+use crate::{Sampled, sampled};
 
 /// A handler that wants to know what happened.
 type Handler = extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -58,7 +58,7 @@ impl Before {
 static BEFORE: [Before; OURS.len()] = [const { Before::new() }; OURS.len()];
 
 /// Sets a handler, if none of the heap's is set.
-pub(super) fn watch() {
+pub(crate) fn watch() {
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
     /// So many have been set.
     static TAKEN: AtomicUsize = AtomicUsize::new(0);
@@ -138,7 +138,7 @@ extern "C" fn next(
     // SAFETY: what the system passes to a handler.
     let (code, address) = unsafe { ((*about).si_code, (*about).si_addr()) };
     let is_fault = code > 0;
-    let guarded = sampled().and_then(|sampled| sampled.guarded());
+    let guarded = sampled().and_then(Sampled::guarded);
     if is_fault
         && let (Some(guarded), Some(address)) = (guarded, NonNull::new(address))
         && guarded.contains(address.addr().get())

@@ -2,8 +2,9 @@
 //! is used up. So the gaps are those of a Poisson process, whatever pattern the requests have.
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::io;
 
-use crate::instance::{HeapError, for_ever};
+use brickyard_arena::Region;
 
 /// CPUs beyond so many share.
 const WORDS: usize = 64;
@@ -13,7 +14,7 @@ const WORDS: usize = 64;
 struct Word(AtomicI64);
 
 /// See the [module](self).
-pub(super) struct Countdown {
+pub(crate) struct Countdown {
     /// The mean of the gaps.
     mean: u64,
     words: &'static [Word; WORDS],
@@ -23,8 +24,8 @@ pub(super) struct Countdown {
 impl Countdown {
     /// Returns one with gaps of `mean` on average, 1 at least. Its words are in a mapping for ever:
     /// they are large for a stack.
-    pub(super) fn new(mean: u64, seed: u64) -> Result<Self, HeapError> {
-        let words = for_ever(size_of::<[Word; WORDS]>())?;
+    pub(crate) fn new(mean: u64, seed: u64) -> io::Result<Self> {
+        let words = Region::map_for_ever(size_of::<[Word; WORDS]>())?;
         // SAFETY: the mapping has room for them, begins with a page, is zero, and is this caller's.
         let words = unsafe { &*words.as_ptr().cast::<[Word; WORDS]>() };
         let this = Self {
@@ -39,13 +40,13 @@ impl Countdown {
     }
 
     /// Returns the mean of the gaps.
-    pub(super) const fn mean(&self) -> u64 {
+    pub(crate) const fn mean(&self) -> u64 {
         self.mean
     }
 
     /// Counts. Returns true if a sample is due.
     #[inline]
-    pub(super) fn is_due(&self, cpu: usize, count: usize) -> bool {
+    pub(crate) fn is_due(&self, cpu: usize, count: usize) -> bool {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let word = &self.words[cpu % WORDS].0;
         // Relaxed, all: a number on which nothing else depends. No read-modify-write, which would
@@ -73,7 +74,7 @@ impl Countdown {
     }
 
     /// Draws 64 bits.
-    pub(super) fn draw(&self) -> u64 {
+    pub(crate) fn draw(&self) -> u64 {
         // A counter, whose values are mixed as SplitMix64 does it.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut bits = self.random.fetch_add(STEP, Ordering::Relaxed);

@@ -15,19 +15,18 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::io;
 
 use brickyard::Platform;
 use brickyard_arena::{Region, Threads, page_bytes};
 
-use crate::instance::{HeapError, for_ever};
-
-use super::countdown::Countdown;
-use super::report::{GuardedAddress, Report};
-use super::stack::{DEPTH, Stack};
-use super::walk::Walk;
+use crate::countdown::Countdown;
+use crate::report::{GuardedAddress, Report};
+use crate::stack::{DEPTH, Stack};
+use crate::walk::Walk;
 
 /// So many requests can have guarded memory at a time.
-pub(super) const SLOTS: usize = 2048;
+pub(crate) const SLOTS: usize = 2048;
 
 /// A request looks at so many slots for a free one.
 const TRIES: usize = 16;
@@ -72,7 +71,7 @@ impl Event {
 }
 
 /// Returns the calling thread, by the system's number.
-pub(super) fn task() -> u64 {
+pub(crate) fn task() -> u64 {
     let thread = rustix::thread::gettid().as_raw_nonzero();
     thread.get().unsigned_abs().into()
 }
@@ -107,16 +106,16 @@ enum Mistake {
 
 impl Guarded {
     /// Makes guarded memory for one request in `every`, on average.
-    pub(super) fn new(every: usize) -> Result<Self, HeapError> {
+    pub(crate) fn new(every: usize) -> io::Result<Self> {
         let page = page_bytes();
-        let pages = Region::map_addresses((2 * SLOTS + 1) * page, page);
-        let slots = for_ever(SLOTS * size_of::<Slot>())?;
+        let pages = Region::map_addresses((2 * SLOTS + 1) * page, page)?;
+        let slots = Region::map_for_ever(SLOTS * size_of::<Slot>())?;
         // SAFETY: the mapping has room for so many, begins with a page, is this caller's, and zero:
         // so are slots that are free.
         let slots = unsafe { slice::from_raw_parts(slots.as_ptr().cast(), SLOTS) };
         Ok(Self {
             gaps: Countdown::new(every as u64, Threads.ticks())?,
-            pages: pages.map_err(|_| HeapError::NoAddresses)?,
+            pages,
             slots,
             cursor: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
@@ -125,19 +124,19 @@ impl Guarded {
 
     /// Counts a request of up to a page. Returns true if it is to be guarded.
     #[inline]
-    pub(super) fn is_due(&self, cpu: usize, layout: Layout) -> bool {
+    pub(crate) fn is_due(&self, cpu: usize, layout: Layout) -> bool {
         let page = page_bytes();
         (1..=page).contains(&layout.size()) && layout.align() <= page && self.gaps.is_due(cpu, 1)
     }
 
     /// Returns true if an address lies in guarded memory, or between.
     #[inline]
-    pub(super) fn contains(&self, address: usize) -> bool {
+    pub(crate) fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.pages.start().addr().get()) < self.pages.bytes()
     }
 
     /// Returns the bytes of pages in use.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // Relaxed: a hint.
         self.live.load(Ordering::Relaxed) * page_bytes()
     }
@@ -178,7 +177,7 @@ impl Guarded {
     /// Allocates zeros for `layout`, of up to a page. `None` if there is no free slot at hand, or
     /// if the system refuses. `mark` lies in the frame of the heap's function that was called.
     #[cold]
-    pub(super) fn allocate<T>(&self, layout: Layout, mark: &T) -> Option<NonNull<u8>> {
+    pub(crate) fn allocate<T>(&self, layout: Layout, mark: &T) -> Option<NonNull<u8>> {
         let number = (0..TRIES).find_map(|_| {
             // Relaxed: any slot will do.
             let number = self.cursor.fetch_add(1, Ordering::Relaxed) % SLOTS;
@@ -189,7 +188,7 @@ impl Guarded {
             claimed.is_ok().then_some(number)
         })?;
         let slot = &self.slots[number];
-        super::fault::watch();
+        crate::fault::watch();
         let (page, start) = (page_bytes(), self.offset(number));
         if self.pages.commit(start..start + page).is_err() {
             // Release: pairs with the acquire above, here and below.
@@ -280,7 +279,7 @@ impl Guarded {
     }
 
     /// Says what is known of an access that the system has refused.
-    pub(super) fn report_access(
+    pub(crate) fn report_access(
         &self,
         address: usize,
         here: impl FnOnce(&mut Stack, &mut MaybeUninit<Walk>),

@@ -20,12 +20,12 @@ use gimli::{BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEnt
 type Section = EndianSlice<'static, NativeEndian>;
 
 /// An object's table of frames, and an entry of it.
-pub(super) type Frames = (EhFrame<Section>, BaseAddresses);
-pub(super) type Entry = FrameDescriptionEntry<Section>;
+pub(crate) type Frames = (EhFrame<Section>, BaseAddresses);
+pub(crate) type Entry = FrameDescriptionEntry<Section>;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Default)]
-pub(super) struct Object {
+pub(crate) struct Object {
     addresses: Range<usize>,
     /// Where its `.eh_frame_hdr` begins; 0 if it has none.
     tables: usize,
@@ -47,7 +47,7 @@ struct Found {
 
 impl Object {
     /// Returns that of an address, if the C library knows it.
-    pub(super) fn of(address: usize) -> Option<Self> {
+    pub(crate) fn of(address: usize) -> Option<Self> {
         type Find = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
         // SAFETY: null, or the C library's function, which has this type.
         let find =
@@ -65,7 +65,7 @@ impl Object {
     }
 
     /// Returns the one that holds this code, by the linker's name for the header in front of it.
-    pub(super) fn own() -> Option<Self> {
+    pub(crate) fn own() -> Option<Self> {
         let header = weak_address!("__ehdr_start").cast::<libc::Elf64_Ehdr>();
         // SAFETY: where it is, it is loaded, and so are the headers of the object's parts.
         let parts: &[libc::Elf64_Phdr] = unsafe {
@@ -82,12 +82,12 @@ impl Object {
         })
     }
 
-    pub(super) fn contains(&self, address: usize) -> bool {
+    pub(crate) fn contains(&self, address: usize) -> bool {
         self.addresses.contains(&address)
     }
 
     /// Returns the table of frames, and its entry for an address.
-    pub(super) fn entry(&self, address: usize) -> Option<(Frames, Entry)> {
+    pub(crate) fn entry(&self, address: usize) -> Option<(Frames, Entry)> {
         let from = |start: usize| {
             let bytes = self.contains(start).then(|| self.addresses.end - start)?;
             // SAFETY: the object is loaded as long as a stack has an address of it. Its tables lie

@@ -1,5 +1,5 @@
-//! Writes the profile to its file: at the end of the process, at a signal, and when the
-//! program asks.
+//! Writes the profile to its file: at the end of the process, at a signal, and when the program
+//! asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full
 //! leaves the last one as it was. It takes no name of what is no file: a device, a pipe, a link.
@@ -10,17 +10,16 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use brickyard_arena::environment::{number, variable};
+use brickyard_arena::messages::{print, say};
 use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{FileType, Mode, OFlags, lstat, open, rename, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use crate::environment::{number, variable};
-use crate::messages;
-use crate::messages::print;
-
-use super::profile::Profile;
-use super::writer::{Buffers, NAME_BYTES, WriterTurn};
-use super::{is_nested, sampled};
+use crate::maps;
+use crate::profile::Profile;
+use crate::writer::{Buffers, NAME_BYTES, WriterTurn};
+use crate::{Sampled, sampled};
 
 /// Writes the profile at the end of the process.
 #[used]
@@ -28,10 +27,10 @@ use super::{is_nested, sampled};
 static AT_END: extern "C" fn() = at_end;
 
 extern "C" fn at_end() {
-    let Some(profile) = sampled().and_then(|sampled| sampled.profile()) else {
+    let Some(profile) = sampled().and_then(Sampled::profile) else {
         return;
     };
-    if is_nested(0) {
+    if profile.is_nested() {
         profile.complain(libc::EBUSY);
         return;
     }
@@ -46,10 +45,10 @@ extern "C" fn at_end() {
 /// called by a handler that has interrupted the heap, while another thread writes it, or while
 /// another thread forks for seconds; or that of the `write` that failed.
 pub fn write_profile(descriptor: i32) -> Result<(), i32> {
-    let Some(profile) = sampled().and_then(|sampled| sampled.profile()) else {
+    let Some(profile) = sampled().and_then(Sampled::profile) else {
         return Err(libc::ENODATA);
     };
-    if is_nested(0) {
+    if profile.is_nested() {
         return Err(libc::EBUSY);
     }
     let mut turn = WriterTurn::of(&profile.writer).ok_or(libc::EBUSY)?;
@@ -57,7 +56,7 @@ pub fn write_profile(descriptor: i32) -> Result<(), i32> {
 }
 
 /// Has a signal ask for the profile, if the environment names one.
-pub(super) fn watch() {
+pub(crate) fn watch() {
     let wanted = variable(c"BRICKYARD_PROFILE_SIGNAL").filter(|text| !text.is_empty());
     let Some(text) = wanted else {
         return;
@@ -80,19 +79,19 @@ pub(super) fn watch() {
         )
     };
     if failed != 0 {
-        messages::say(format_args!(
+        say(format_args!(
             "BRICKYARD_PROFILE_SIGNAL is USR1, USR2 or the number of a signal that can be caught"
         ));
     }
 }
 
 extern "C" fn on_signal(_signal: c_int) {
-    let Some(profile) = sampled().and_then(|sampled| sampled.profile()) else {
+    let Some(profile) = sampled().and_then(Sampled::profile) else {
         return;
     };
     // Relaxed, here and below: whoever looks next writes it.
     profile.writer.is_wanted.store(true, Ordering::Relaxed);
-    if !is_nested(0) {
+    if !profile.is_nested() {
         profile.write_if_wanted();
     }
 }
@@ -191,7 +190,7 @@ fn is_other_than_file(name: &CStr) -> bool {
 impl Profile {
     /// Writes it to its file, if somebody has asked for it, and nobody else does so already: who
     /// writes looks again at the end.
-    pub(super) fn write_if_wanted(&self) {
+    pub(crate) fn write_if_wanted(&self) {
         let is_wanted = || self.writer.is_wanted.load(Ordering::Relaxed);
         while is_wanted()
             && let Some(mut turn) = WriterTurn::of(&self.writer)
@@ -207,13 +206,13 @@ impl Profile {
     /// Says that it cannot be written. (The system's text for the error would need memory.)
     fn complain(&self, number: i32) {
         if number == libc::EEXIST {
-            messages::say(format_args!(
+            say(format_args!(
                 "the profile cannot be written to {}: that is there, and no file",
                 self.file().escape_ascii()
             ));
             return;
         }
-        messages::say(format_args!(
+        say(format_args!(
             "the profile cannot be written to {}: error {number} of the system",
             self.file().escape_ascii()
         ));
@@ -249,7 +248,7 @@ impl Profile {
     fn write_to(&self, descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
         let text = self.text();
         print(descriptor, &text).map_err(|number| text.error().unwrap_or(number))?;
-        super::maps::copy_to(descriptor, piece)
+        maps::copy_to(descriptor, piece)
     }
 }
 

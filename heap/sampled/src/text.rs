@@ -5,10 +5,10 @@
 use core::cell::Cell;
 use core::fmt;
 
-use super::profile::{Amount, Profile};
+use crate::profile::{Amount, Profile};
 
 /// See the [module](self).
-pub(super) struct Text<'p> {
+pub(crate) struct Text<'p> {
     profile: &'p Profile,
     /// Why it could not be made.
     error: Cell<Option<i32>>,
@@ -16,14 +16,14 @@ pub(super) struct Text<'p> {
 
 impl Text<'_> {
     /// Returns why it could not be made; `None` if that was not the reason.
-    pub(super) const fn error(&self) -> Option<i32> {
+    pub(crate) const fn error(&self) -> Option<i32> {
         self.error.get()
     }
 }
 
 impl Profile {
     /// Returns the profile as text.
-    pub(super) const fn text(&self) -> Text<'_> {
+    pub(crate) const fn text(&self) -> Text<'_> {
         Text {
             profile: self,
             error: Cell::new(None),

@@ -4,29 +4,29 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::from_ref;
 
-use super::sampled;
-use super::walk::Walk;
+use crate::sampled;
+use crate::walk::Walk;
 
 /// So many return addresses are kept of a stack.
-pub(super) const DEPTH: usize = 48;
+pub(crate) const DEPTH: usize = 48;
 
 /// Return addresses, the innermost first.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stack {
+pub(crate) struct Stack {
     frames: [usize; DEPTH],
     depth: usize,
 }
 
 impl Stack {
     /// Returns an empty one.
-    pub(super) const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         frames: [0; DEPTH],
         depth: 0,
     };
 
     /// Returns who called the function in whose frame `mark` lies: without the frames of the
     /// library that come first, where the heap is one.
-    pub(super) fn of_caller<T>(mark: &T) -> Self {
+    pub(crate) fn of_caller<T>(mark: &T) -> Self {
         Self::above(from_ref(mark).addr())
     }
 
@@ -48,7 +48,7 @@ impl Stack {
     ///
     /// # Safety
     /// `context` is what the system passes to a handler.
-    pub(super) unsafe fn interrupted(
+    pub(crate) unsafe fn interrupted(
         &mut self,
         walk: &mut MaybeUninit<Walk>,
         context: *const c_void,
@@ -70,12 +70,12 @@ impl Stack {
     }
 
     /// Returns the addresses, the innermost first.
-    pub(super) fn frames(&self) -> &[usize] {
+    pub(crate) fn frames(&self) -> &[usize] {
         &self.frames[..self.depth]
     }
 
     /// Makes it one of these addresses.
-    pub(super) fn set(&mut self, frames: impl Iterator<Item = usize>) {
+    pub(crate) fn set(&mut self, frames: impl Iterator<Item = usize>) {
         self.depth = 0;
         for frame in frames.take(DEPTH) {
             self.frames[self.depth] = frame;

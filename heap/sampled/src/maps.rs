@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read};
 
-use crate::messages::write_all;
+use brickyard_arena::messages::write_all;
 
 fn open_maps() -> Result<OwnedFd, Errno> {
     open(
@@ -17,7 +17,7 @@ fn open_maps() -> Result<OwnedFd, Errno> {
 
 /// Writes all of it to a descriptor; without `/proc` nothing, since there are addresses all the
 /// same. `piece` is used for that.
-pub(super) fn copy_to(descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
+pub(crate) fn copy_to(descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
     let Ok(maps) = open_maps() else {
         return Ok(());
     };
@@ -56,15 +56,15 @@ impl<'t> MapsLine<'t> {
 
 /// The file in which an address lies, as far as there is room for its name, and where its first
 /// mapping begins.
-pub(super) struct Module {
+pub(crate) struct Module {
     name: [u8; 256],
     length: usize,
-    pub(super) start: usize,
+    pub(crate) start: usize,
     piece: [u8; 1024],
 }
 
 impl Module {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             name: [0; 256],
             length: 0,
@@ -74,7 +74,7 @@ impl Module {
     }
 
     /// Finds that of an address. False if it lies in no file.
-    pub(super) fn find(&mut self, address: usize) -> bool {
+    pub(crate) fn find(&mut self, address: usize) -> bool {
         let Ok(maps) = open_maps() else {
             return false;
         };
@@ -113,7 +113,7 @@ impl Module {
         }
     }
 
-    pub(super) fn name(&self) -> &[u8] {
+    pub(crate) fn name(&self) -> &[u8] {
         &self.name[..self.length]
     }
 }
