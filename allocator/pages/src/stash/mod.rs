@@ -44,7 +44,7 @@ use crate::platform::PinGuard;
 use crate::transit::Moves;
 use crate::{Context, Frame, Mobility, Order, Platform, Request};
 pub use cpu::CpuStash;
-use cpu::{Array, HUGE, KINDS, SINGLES, SMALL, SMALL_ORDERS, place_of};
+use cpu::{Array, HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
 use stack::StackOf;
 
 /// Batches of at least this many single frames go straight to the store.
@@ -115,7 +115,7 @@ pub(crate) enum Returned {
     FreeAlready,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 15 KiB. A CPU without one, and every
+/// A stash for each CPU, over caller-supplied slots of 19 KiB. A CPU without one, and every
 /// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
@@ -308,8 +308,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
         let kept = self.push_to(backing, offset, |own| {
-            let place = backing.store.mobility_of_plain_single(offset)?;
-            Some(&own.singles[place])
+            own.singles
+                .get(backing.store.place_of_plain_single(offset)?)
         });
         kept.is_some()
     }
@@ -368,9 +368,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let store = &backing.store;
         let offset = store.offset(frame);
         let place = match order {
-            Order::ZERO => store
-                .mobility_of_single(offset)
-                .filter(|&place| place < KINDS)?,
+            Order::ZERO => store.place_of_single(offset)?,
             _ => {
                 let is_block = store.span().contains(frame)
                     && store.is_block_in_use(offset, order)
@@ -378,12 +376,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 is_block.then(|| place_of(store.mobility_of(offset)))?
             }
         };
-        let array = own.array(order, store.page_block_order(), place)?;
+        let huge = store.page_block_order();
+        let mut array = own.array(order, huge, place)?;
         if array.stack.ends_with(offset as u32) {
             return Some(Returned::FreeAlready);
         }
         if array.stack.is_full() {
             self.make_room(backing, own, array);
+            if order == Order::ZERO {
+                // Its page block may be sparse now: a second free looks where that says.
+                array = own.array(order, huge, store.place_of_single(offset)?)?;
+            }
         }
         if array.stack.is_full() {
             return None;
@@ -407,8 +410,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let put = self.with_own(&backing.platform, |own| {
             let mut kept = 0;
             while let Some(&first) = frames.get(kept) {
-                let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
-                let stack = &own.singles[mobility];
+                let (run, place) = store.run_of_plain_singles(&frames[kept..]);
+                let stack = &own.singles[place];
                 let run = run.min(stack.room() as usize);
                 if run == 0 || stack.ends_with(store.offset(first) as u32) {
                     match self.put_in(backing, own, first, Order::ZERO) {

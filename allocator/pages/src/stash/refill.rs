@@ -5,7 +5,7 @@ use brickyard_sync::SlotAccess;
 
 use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS};
 use super::{Backing, Stash};
-use crate::bitmap::{Bitmap, Borrows, Sorter};
+use crate::bitmap::{Bitmap, Borrows, SPARSE, Sorter};
 use crate::{Mobility, Order, Platform, Request};
 
 /// The most single frames fetched at a time: what the slowest requests wait for.
@@ -32,9 +32,25 @@ impl<A: SlotAccess> Stash<'_, A> {
         request: &Request,
         room: usize,
     ) -> Option<Option<u32>> {
-        let Array { order, stack, .. } = array;
+        let Array {
+            order,
+            place,
+            stack,
+        } = array;
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let room = room >> order.get();
+        if order == Order::ZERO
+            && let Some(sparse) = own.array(order, order, SPARSE)
+            && let Some(last) = sparse.stack.last()
+        {
+            if room == 0 {
+                // What lies here passed the watermark.
+                let mobility = backing.store.mobility_by_class(last as usize)?;
+                return (mobility == place).then(|| sparse.stack.pop());
+            }
+            // The store chooses the fullest block when it knows what is free.
+            self.give_coldest(backing, own, sparse, sparse.stack.len());
+        }
         if room == 0 {
             return None;
         }
@@ -145,7 +161,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let Array { order, place, .. } = array;
         let store = &backing.store;
         match order {
-            Order::ZERO => {
+            Order::ZERO if place != SPARSE => {
                 let kind = Mobility::ALL[place].into();
                 let mut borrowing = own.blocks[place].borrowing(store, kind);
                 backing.give(array, leaving, &own.sorter, &mut borrowing);

@@ -9,7 +9,7 @@
 //!
 //! A limit is raised when its array has run empty or full, as far as there is room: that of single
 //! frames by doubling it, since most CPUs need few; all others at once to the most. If others leave
-//! it less than a fair part, a twenty-first but at least one frame, the largest of them is halved
+//! it less than a fair part, a twenty-second but at least one frame, the largest of them is halved
 //! until there is room. So every array that is used gets its part (if that is a block at all), in a
 //! bounded number of steps. A drain of the stash makes all of its arrays small again. (The stash of
 //! another CPU is left alone if it holds nothing.)
@@ -18,14 +18,18 @@ use brickyard_sync::SlotAccess;
 
 use super::cpu::{Array, CpuStash, KINDS, SMALL_ORDERS};
 use super::{Backing, Stash};
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, SPARSE};
 use crate::{Order, Platform};
 
 /// The limit that an array of single frames starts with.
 const FIRST_LIMIT: usize = 64;
 
+/// What is freed in sparse page blocks may be one part in so many of a share: it is sorted by block
+/// when it goes back, which pays for many frames only.
+const SPARSE_PART: usize = 4;
+
 /// The number of arrays of a CPU.
-const ARRAYS: usize = KINDS * (2 + SMALL_ORDERS);
+const ARRAYS: usize = KINDS * (2 + SMALL_ORDERS) + 1;
 
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns how many blocks of `order` an array may hold at most; 0 if none are kept.
@@ -59,7 +63,11 @@ impl<A: SlotAccess> Stash<'_, A> {
         &self,
         backing: &Backing<'_, P>,
         own: &CpuStash,
-        Array { order, stack, .. }: Array<'_>,
+        Array {
+            order,
+            place,
+            stack,
+        }: Array<'_>,
     ) {
         let most = self.most(&backing.store, order);
         let limit = stack.limit() as usize;
@@ -77,11 +85,13 @@ impl<A: SlotAccess> Stash<'_, A> {
             let room = share.saturating_sub(own.frames_at_most(huge)) >> order.get();
             wanted.min(limit + room)
         };
+        let least = match (order, place) {
+            (Order::ZERO, SPARSE) => share / SPARSE_PART,
+            _ => FIRST_LIMIT.min(fair >> order.get()),
+        };
         let mut to = raised();
         // While this array has less than a fair part, the largest has more, and can be halved.
-        while to < FIRST_LIMIT.min(most).min(fair >> order.get())
-            && self.halve_largest(backing, own, fair)
-        {
+        while to < least.min(most).min(wanted) && self.halve_largest(backing, own, fair) {
             to = raised();
         }
         stack.set_limit(to as u32);

@@ -161,11 +161,16 @@ impl<E: AsRef<[GuardedU32]> + ?Sized> Stack<E> {
         self.set_word(word);
     }
 
+    /// Returns the entry at the end, if there is one.
+    pub(super) fn last(&self) -> Option<u32> {
+        // Below an empty stack lies what was popped last, and that block is in use.
+        let last = self.len().checked_sub(1)?;
+        Some(self.entry(last).get())
+    }
+
     /// Returns true if `entry` is the one at the end.
     pub(super) fn ends_with(&self, entry: u32) -> bool {
-        // Below an empty stack lies what was popped last, and that block is in use.
-        let len = self.len();
-        len > 0 && self.entry(len - 1).get() == entry
+        self.last() == Some(entry)
     }
 
     /// Returns true if it may hold no more entries.
