@@ -8,14 +8,20 @@
 //!
 //! There is an array for each order class (single frames, orders 1 to 5, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
-//! memory that cannot be moved is handed out again where it does no harm. An empty array of single
-//! frames is filled by half, by words of the store, and one of larger blocks wholly. (Of orders 1
-//! to 5 it gets no more than one page block has beside its whole words, or one such word.) A full
-//! array gives back its colder three quarters, single frames sorted by block. An array of single
-//! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
-//! All arrays of a CPU together stay within its share of the zone's memory
-//! ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go to the
-//! store.
+//! memory that cannot be moved is handed out again where it does no harm.
+//!
+//! A single frame of a *sparse* page block, much of which is free, goes to an array of its own, of
+//! any mobility. That goes back to the store before others are fetched, so the next request is
+//! served from the fullest block, and sparse blocks become whole. If the last freed frame were
+//! always the next one handed out, memory would stay as scattered as it is.
+//!
+//! An empty array of single frames is filled by half, by words of the store, and one of larger
+//! blocks wholly. (Of orders 1 to 5 it gets no more than one page block has beside its whole words,
+//! or one such word.) A full array gives back its colder three quarters, single frames sorted by
+//! block. An array of single frames starts small, doubles whenever it runs empty or full, and is
+//! small again after a drain. All arrays of a CPU together stay within its share of the zone's
+//! memory ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go
+//! to the store.
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
@@ -53,7 +59,7 @@ const BULK: usize = 256;
 /// The most that stashes hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashSizes {
-    /// Single frames of a CPU, for each mobility: at most 1024.
+    /// Single frames of a CPU, for each mobility, and as many of sparse page blocks: at most 1024.
     pub singles: usize,
     /// Blocks of a CPU of each of the orders 1 to 5, for each mobility: at most 16.
     pub small: usize,

@@ -9,8 +9,8 @@
 //!
 //! A limit is raised when its array has run empty or full, as far as there is room: that of single
 //! frames by doubling it, since most CPUs need few; all others at once to the most. If others leave
-//! it less than a fair part, a twenty-second but at least one frame, the largest of them is halved
-//! until there is room. So every array that is used gets its part (if that is a block at all), in a
+//! it less than a fair part, a twenty-second but at least one frame (a quarter for what is freed in
+//! sparse page blocks), the largest of them is halved until there is room. So every array that is used gets its part (if that is a block at all), in a
 //! bounded number of steps. A drain of the stash makes all of its arrays small again. (The stash of
 //! another CPU is left alone if it holds nothing.)
 

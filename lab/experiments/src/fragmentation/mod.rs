@@ -60,7 +60,9 @@ impl FromStr for Batch {
         match (text, text.parse()) {
             ("round", _) => Ok(Self(None)),
             (_, Ok(pages)) if pages > 0 => Ok(Self(Some(pages))),
-            _ => Err(format!("{text:?} is no number of pages above 0, and not `round`")),
+            _ => Err(format!(
+                "{text:?} is no number of pages above 0, and not `round`"
+            )),
         }
     }
 }
