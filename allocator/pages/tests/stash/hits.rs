@@ -303,16 +303,19 @@ fn what_is_freed_in_sparse_page_blocks_serves_after_fuller_ones() {
     }
 }
 
-/// Whatever is flushed in between, also of its own page block.
+/// The free that makes room in a full array makes the frame's own page block sparse.
 #[test]
 fn a_frame_that_was_freed_last_is_known_though_its_page_block_becomes_sparse() {
     let cpus = Cpus::new();
     let zone: Own = zone_on(64 * 512, cpus);
-    let held = take_past(&zone, cpus, 8 * 512);
-    for &page in &held {
-        free(&zone, page, 0);
-        let again = zone.free(page, Order::ZERO);
-        assert_eq!(again, Err(FreeError::DoubleFree), "{page:?}");
-    }
+    // All of three page blocks.
+    let held = take_past(&zone, cpus, 3 * 512);
+    let last = held[0];
+    give(&zone, &held[1..=MOST]);
+    assert_eq!(zone.cached_frames(), MOST);
+    free(&zone, last, 0);
+    assert!(zone.cached_frames() < MOST);
+    let again = zone.free(last, Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
     sound(&zone);
 }

@@ -68,6 +68,13 @@ fn whoever_comes_last_gets_a_part() {
         // In small batches all are hits by now: nothing leaves the store for them.
         assert!(hits(&zone, share / 8, mobility) > 90, "{mobility:?}");
     }
+    for order in [1, 2, 3] {
+        let pair = request(order, Mobility::Movable);
+        use_one(&zone, &pair);
+        let before = zone.free_frames();
+        use_one(&zone, &pair);
+        assert_eq!(zone.free_frames(), before, "order {order} is a hit");
+    }
     sound(&zone);
 }
 
@@ -212,8 +219,10 @@ fn where_a_share_is_nothing_the_store_serves_all() {
 /// In a share of a few frames, an array that came first leaves one to each that comes later.
 #[test]
 fn a_share_of_a_few_frames_is_divided_too() {
-    let (zone, _) = machine(1024, 2);
+    let (zone, cpus) = machine(1024, 2);
     assert_eq!(most(&zone) / 2, 10);
+    // No page block is sparse.
+    let _held = take_past(&zone, cpus, 900);
     for mobility in Mobility::ALL {
         for _ in 0..3 {
             give(&zone, &take(&zone, 40, mobility));
