@@ -307,9 +307,9 @@ fn what_is_freed_in_sparse_page_blocks_serves_after_fuller_ones() {
 #[test]
 fn a_frame_that_was_freed_last_is_known_though_its_page_block_becomes_sparse() {
     let cpus = Cpus::new();
-    let zone: Own = zone_on(64 * 512, cpus);
-    // All of three page blocks.
-    let held = take_past(&zone, cpus, 3 * 512);
+    let zone: Own = zone_on(4 * 512, cpus);
+    // All there is: no page block goes on loan.
+    let held = take_past(&zone, cpus, 4 * 512);
     let last = held[0];
     give(&zone, &held[1..=MOST]);
     assert_eq!(zone.cached_frames(), MOST);
