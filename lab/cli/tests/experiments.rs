@@ -164,7 +164,10 @@ fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
     for row in &first {
         assert_eq!(row["unit"], "percent");
         assert_eq!(row["better"], "higher");
-        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M batch-round");
+        assert_eq!(
+            row["workload"],
+            "half-taken rounds-3 memory-32M batch-round"
+        );
         for sample in row["samples"].as_array().unwrap() {
             assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
         }

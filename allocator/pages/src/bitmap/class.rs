@@ -75,7 +75,7 @@ impl Bitmap<'_> {
 
     /// Returns the number of the mobility of the single frames in use in the page block of
     /// `offset`, if its class says so.
-    pub(crate) fn mobility_by_class(&self, offset: usize) -> Option<usize> {
+    pub(super) fn mobility_by_class(&self, offset: usize) -> Option<usize> {
         let class = self.classes.get(self.block_at(offset))?;
         // Relaxed: as in `class_at`.
         let class = class.load(Ordering::Relaxed);

@@ -247,6 +247,14 @@ impl Bitmap<'_> {
         mobility.filter(|&mobility| mobility < Mobility::ALL.len())
     }
 
+    /// Returns the number of the mobility of a frame, if it is a block of order 0 in use.
+    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
+        match self.place_of_single(offset)? {
+            super::SPARSE => self.mobility_by_class(offset),
+            mobility => Some(mobility),
+        }
+    }
+
     /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, as the
     /// state of the page block and the word of the frame say.
     fn mobility_by_state(&self, offset: usize) -> Option<usize> {

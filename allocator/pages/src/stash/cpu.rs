@@ -10,6 +10,9 @@ use crate::{MigrateType, Mobility, Order};
 
 /// The most entries of an array: of single frames, of blocks of a small order, and of page blocks.
 pub(super) const SINGLES: usize = 1024;
+
+/// So many frames of sparse page blocks go back at a time at least, or all of an array's.
+pub(super) const SPARSE_LEAST: u32 = 64;
 pub(super) const SMALL: usize = 16;
 pub(super) const HUGE: usize = 8;
 

@@ -25,7 +25,8 @@
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
-//! second free of the block freed just before. A second free of a block that lies elsewhere in a
+//! second free of the block freed just before, unless others have made its page block sparse in
+//! between, or it ceased to be. A second free of a block that lies elsewhere in a
 //! stash, whole or in parts, is not noticed at once. When it reaches the store later it is refused
 //! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
@@ -44,7 +45,7 @@ mod stack;
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, SPARSE};
 use crate::check::Violation;
 use crate::platform::PinGuard;
 use crate::transit::Moves;
@@ -275,7 +276,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                     let Some(entry) = fetched.flatten() else {
                         break;
                     };
-                    room -= 1 + stack.len() as usize;
+                    // Without room it is one that lay here.
+                    room = room.saturating_sub(1 + stack.len() as usize);
                     wanted[0] = store.frame_at(entry as usize);
                     taken += 1;
                     continue;
@@ -384,7 +386,15 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         };
         let huge = store.page_block_order();
         let mut array = own.array(order, huge, place)?;
-        if array.stack.ends_with(offset as u32) {
+        let is_last = match order {
+            // Its page block may have become sparse, or ceased to be, since it was freed.
+            Order::ZERO => own
+                .singles
+                .iter()
+                .any(|stack| stack.ends_with(offset as u32)),
+            _ => array.stack.ends_with(offset as u32),
+        };
+        if is_last {
             return Some(Returned::FreeAlready);
         }
         if array.stack.is_full() {
@@ -392,6 +402,13 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             if order == Order::ZERO {
                 // Its page block may be sparse now: a second free looks where that says.
                 array = own.array(order, huge, store.place_of_single(offset)?)?;
+            }
+        }
+        if array.stack.limit() == 0 && array.place == SPARSE {
+            // The share is too small for that: as of any page block.
+            array = own.array(order, huge, store.mobility_of_single(offset)?)?;
+            if array.stack.is_full() {
+                self.make_room(backing, own, array);
             }
         }
         if array.stack.is_full() {

@@ -3,12 +3,13 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS};
+use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS, SPARSE_LEAST};
 use super::{Backing, Stash};
 use crate::bitmap::{Bitmap, Borrows, SPARSE, Sorter};
 use crate::{Mobility, Order, Platform, Request};
 
-/// The most single frames fetched at a time: what the slowest requests wait for.
+/// The most single frames fetched at a time, and given back before: what the slowest requests wait
+/// for.
 const FETCH_MOST: u32 = 320;
 
 impl<A: SlotAccess> Stash<'_, A> {
@@ -41,15 +42,19 @@ impl<A: SlotAccess> Stash<'_, A> {
         let room = room >> order.get();
         if order == Order::ZERO
             && let Some(sparse) = own.array(order, order, SPARSE)
-            && let Some(last) = sparse.stack.last()
         {
             if room == 0 {
                 // What lies here passed the watermark.
-                let mobility = backing.store.mobility_by_class(last as usize)?;
-                return (mobility == place).then(|| sparse.stack.pop());
+                let of_place =
+                    |entry: u32| backing.store.mobility_of_single(entry as usize) == Some(place);
+                return sparse.stack.take_last(of_place).map(Some);
             }
-            // The store chooses the fullest block when it knows what is free.
-            self.give_coldest(backing, own, sparse, sparse.stack.len());
+            // The store chooses the fullest block when it knows what is free. Few frames would cost
+            // more than they bring.
+            let len = sparse.stack.len();
+            if len >= SPARSE_LEAST {
+                self.give_coldest(backing, own, sparse, len.min(FETCH_MOST));
+            }
         }
         if room == 0 {
             return None;

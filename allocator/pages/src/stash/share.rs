@@ -16,7 +16,8 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{Array, CpuStash, KINDS, SMALL_ORDERS};
+use super::cpu::{Array, CpuStash, KINDS, SMALL_ORDERS, SPARSE_LEAST};
+use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::bitmap::{Bitmap, SPARSE};
 use crate::{Order, Platform};
@@ -69,12 +70,15 @@ impl<A: SlotAccess> Stash<'_, A> {
             stack,
         }: Array<'_>,
     ) {
-        let most = self.most(&backing.store, order);
+        let mut most = self.most(&backing.store, order);
         let limit = stack.limit() as usize;
         if limit >= most {
             return;
         }
         let share = self.share(&backing.store);
+        if place == SPARSE && order == Order::ZERO && share / SPARSE_PART < SPARSE_LEAST as usize {
+            most = 0;
+        }
         let fair = (share / ARRAYS).max(1);
         let wanted = match order {
             Order::ZERO => (limit * 2).max(FIRST_LIMIT).min(most),
@@ -91,24 +95,26 @@ impl<A: SlotAccess> Stash<'_, A> {
         };
         let mut to = raised();
         // While this array has less than a fair part, the largest has more, and can be halved.
-        while to < least.min(most).min(wanted) && self.halve_largest(backing, own, fair) {
+        while to < least.min(most).min(wanted) && self.halve_largest(backing, own, fair, stack) {
             to = raised();
         }
         stack.set_limit(to as u32);
     }
 
-    /// Halves the limit of the array that may hold most, if that is more than `fair` frames. Gives
+    /// Halves the limit of the array that may hold most beside `raised`, if that is more than `fair`
+    /// frames. Gives
     /// back what it then holds too much. Returns true if it was halved.
     fn halve_largest<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         own: &CpuStash,
         fair: usize,
+        raised: &Stack,
     ) -> bool {
         let (mut most, mut largest) = (fair, None);
         own.each(backing.store.page_block_order(), |array| {
             let frames = array.frames_at_most();
-            if frames > most {
+            if frames > most && !core::ptr::eq(array.stack, raised) {
                 (most, largest) = (frames, Some(array));
             }
         });

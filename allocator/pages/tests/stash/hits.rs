@@ -143,8 +143,12 @@ fn a_free_to_a_stash_that_was_never_used_leaves_it_small() {
     let page = take_past(&zone, cpus, 1)[0];
     free(&zone, page, 0);
     // It has run neither empty nor full before: the first limit is 64.
-    assert_eq!(zone.alloc(&MOVABLE), Ok(page));
-    assert_eq!(zone.cached_frames(), 31);
+    take(&zone, 1, Mobility::Movable);
+    assert_eq!(
+        zone.cached_frames(),
+        31 + 1,
+        "half of that, and what was freed"
+    );
 }
 
 #[test]
@@ -318,4 +322,31 @@ fn a_frame_that_was_freed_last_is_known_though_its_page_block_becomes_sparse() {
     let again = zone.free(last, Order::ZERO);
     assert_eq!(again, Err(FreeError::DoubleFree));
     sound(&zone);
+}
+
+/// A small block that is taken from its page block, or frames that others free there, change the
+/// array that the frame would go to.
+#[test]
+fn a_frame_that_was_freed_last_is_known_in_whichever_array_it_lies() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = take_past(&zone, cpus, 512);
+    let (rest, others) = held.split_at(256);
+    for &page in others {
+        in_interrupt(cpus, || free(&zone, page, 0));
+    }
+    free(&zone, rest[0], 0);
+    zone.alloc(&request(3, Mobility::Movable)).unwrap();
+    let again = zone.free(rest[0], Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
+
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = take_past(&zone, cpus, 512);
+    for &page in &held[..160] {
+        in_interrupt(cpus, || free(&zone, page, 0));
+    }
+    free(&zone, held[300], 0);
+    in_interrupt(cpus, || free(&zone, held[301], 0));
+    let again = zone.free(held[300], Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
 }

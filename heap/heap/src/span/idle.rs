@@ -240,11 +240,6 @@ impl Span {
             let _ = self.bits(word).idle.fetch_or(mask, Ordering::Relaxed);
         });
         self.mark_free(page, pages);
-        let block = (page + pages - 1) / self.largest().frames();
-        // Relaxed, both: a hint.
-        if block > self.counts.cursor.load(Ordering::Relaxed) {
-            self.counts.cursor.store(block, Ordering::Relaxed);
-        }
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
     }
 

@@ -6,7 +6,8 @@
 //! pages first, wherever it may begin, from the lowest address of a zone on: in the first group
 //! (see below) with a place nearly all of which is idle, or else where most of it is. One zone is searched for a
 //! request; where it has no such run, it is the next zone's turn for the request that comes. Where
-//! a request stops before, since it has looked at much, the next one goes on.
+//! a request stops before, since it has looked at much, and has found no idle place, the next one
+//! goes on; once one finds an idle place, the next begins at the zone's beginning.
 //!
 //! For each **group** of 512 pages there is a word that says how long a run may be that begins
 //! there. A request passes groups with too short ones, and looks at the bits of others. What it
@@ -145,7 +146,8 @@ impl Span {
                 }
             }
         }
-        if best.is_some() {
+        if best.is_some_and(|best| best.is_idle) {
+            // Low addresses again: what is used stays together.
             next = first / GROUP;
         }
         if next != from / GROUP {

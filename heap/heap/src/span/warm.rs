@@ -40,9 +40,12 @@ const LENGTHS: usize = list_of(PAGES) + 1;
 /// Their bits fit into a word.
 const _: () = assert!(LENGTHS <= 64);
 
-/// Longer runs serve others better where they lie beside free pages: so a shelf has at most so many
-/// of more pages than that, one in a list.
-const LONG: (u32, usize) = (4, 32);
+/// Long runs serve others better where they lie beside free pages: so a shelf has at most so many of
+/// so many pages or more, one in a list.
+const LONG: (u32, usize) = (4, 36);
+
+/// They have lists of their own.
+const _: () = assert!(list_of(LONG.1) > list_of(LONG.1 - 1));
 
 /// CPUs beyond that share them.
 const SHELVES: usize = 8;
@@ -224,8 +227,8 @@ impl Span {
         let index = index_of(kind, pages);
         if let WarmKind::Run = kind {
             let (most, from) = LONG;
-            let long = lists.some & !0 << list_of(from + 1);
-            if pages > from && (long.count_ones() >= most || long >> index & 1 != 0) {
+            let long = lists.some & !0 << list_of(from);
+            if pages >= from && (long.count_ones() >= most || long >> index & 1 != 0) {
                 return false;
             }
             lists.some |= 1 << index;

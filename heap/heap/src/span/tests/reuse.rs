@@ -534,3 +534,44 @@ fn what_is_warm_on_many_shelves_keeps_to_the_limit() {
     let _ = span.release_idle();
     assert_eq!(span.idle_bytes(), 0);
 }
+
+/// All that is freed meanwhile lies far above it.
+#[test]
+fn what_is_idle_far_below_what_is_freed_goes_back() {
+    let span = Span::reserve(8 << 30).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let mut runs: Vec<_> = (0..2048).map(|_| span.take_run(most).unwrap().0).collect();
+    runs.sort();
+    for &run in &runs[..700] {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    span.begin_round(0);
+    for &run in &runs[1990..] {
+        for left in (1..most).rev() {
+            // SAFETY: the tail is used no more.
+            assert!(unsafe { span.cut_run(run, left) });
+        }
+    }
+    let (idle, in_use) = (span.idle_bytes(), span.bytes_in_use());
+    assert!(idle <= in_use / 8 * 5, "{idle} idle, {in_use} in use");
+}
+
+/// In front of it lies more that is free, and has no memory, than a request looks at.
+#[test]
+fn what_is_idle_behind_much_that_is_not_is_found() {
+    let span = Span::reserve(1 << 30).unwrap();
+    span.keep_idle(usize::MAX);
+    take_all(&span);
+    for group in 0..300 {
+        span.give_pages_of_run(group * GROUP, GROUP);
+    }
+    let _ = span.release_idle();
+    for group in 310..400 {
+        span.give_pages_of_run(group * GROUP, GROUP);
+    }
+    let contents = (0..2048).map(|_| span.take_run(16).unwrap().1);
+    let old = contents.filter(|&contents| contents == Contents::Anything);
+    // One request in eleven gets there.
+    assert!(old.count() > 100);
+}
