@@ -104,6 +104,7 @@ impl<A: SlotAccess> Stash<'_, A> {
     /// Halves the limit of the array that may hold most beside `raised`, if that is more than `fair`
     /// frames. Gives
     /// back what it then holds too much. Returns true if it was halved.
+    #[inline(never)]
     fn halve_largest<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -132,6 +133,7 @@ impl<A: SlotAccess> Stash<'_, A> {
 
 impl CpuStash {
     /// Returns how many frames all arrays together may hold.
+    #[inline(never)]
     fn frames_at_most(&self, huge: Order) -> usize {
         let mut frames = 0;
         self.each(huge, |array| frames += array.frames_at_most());
