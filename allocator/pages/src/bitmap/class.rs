@@ -104,7 +104,11 @@ impl Bitmap<'_> {
     /// Says that nothing is known of what is in use in a page block.
     pub(super) fn end_class(&self, block: usize) {
         // Relaxed: whoever gets the frames for whose sake this is called comes after it.
+        #[cfg(not(loom))]
         self.classes[block].store(UNKNOWN, Ordering::Relaxed);
+        // An exchange that found another class comes before this. Loom orders only exchanges so.
+        #[cfg(loom)]
+        self.classes[block].swap(UNKNOWN, Ordering::Relaxed);
     }
 
     /// Says that nothing is known of what is in use in a page block: also to whoever has frames of

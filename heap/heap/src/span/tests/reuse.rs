@@ -446,7 +446,7 @@ fn no_word_of_a_group_is_lost_where_threads_look_and_free() {
                     for _ in 0..3000 {
                         let pages = 1 + next(&mut state) % 40;
                         if next(&mut state).is_multiple_of(2) {
-                            if let Some(page) = take_free(&span, pages) {
+                            if let Some(page) = take_free(span, pages) {
                                 let _ = span.begin_run(page, pages, pages);
                                 held.push((page, pages));
                             }
