@@ -264,7 +264,7 @@ fn a_run_behind_many_groups_is_found_at_last() {
                 span.give_pages_of_run(group * GROUP + page, 1);
             }
             page += 2;
-            take_free(&span, 16).is_some()
+            take_free(span, 16).is_some()
         })
     };
     span.give_pages_of_run(100 * GROUP, 16);
