@@ -16,7 +16,6 @@ use crate::support;
 
 use core::cell::RefCell;
 
-use brickyard::bitmap::SetAside;
 use brickyard::block::Use;
 use brickyard::node::Nodes;
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous};

@@ -293,7 +293,7 @@ fn what_a_heap_keeps_for_itself_is_what_its_documentation_says() {
         };
         // Two pages are for the heap, and what alignment takes.
         assert!(
-            needed - 2 * PAGE <= (30 + 21 * cpus) << 10,
+            needed - 2 * PAGE <= (30 + 17 * cpus) << 10,
             "{cpus}: {needed}"
         );
         let heap = vacant();

@@ -2,8 +2,7 @@
 //!
 //! All single movable pages are allocated and half of them, chosen at random, freed. Then follow
 //! rounds, in each of which a tenth of the allocated pages is freed at random and as many are
-//! allocated again, page by page, in batches: so many are freed, then as many allocated. This is
-//! what the benchmark `frag` of LLFree does. At the end all caches are drained. The result is the share of the
+//! allocated again, page by page. At the end all caches are drained. The result is the share of the
 //! free memory in whole huge blocks (order 9), in percent. The best lock-free allocator elsewhere
 //! keeps 93 % in whole blocks, a plain buddy 0.3 %.
 //!
@@ -42,8 +41,6 @@ pub fn whole_huge(
 pub struct Churn {
     /// How many rounds of freeing and allocating a tenth of the allocated pages.
     pub rounds: usize,
-    /// How many pages are freed before as many are allocated; `None`: all of a round.
-    pub batch: Option<usize>,
     /// The seed of all random choices.
     pub seed: u64,
 }
@@ -68,19 +65,15 @@ impl Experiment<HostPlatform> for Churn {
             if interrupt::asked() {
                 break;
             }
-            let mut left = held.len() / 10;
-            while left > 0 {
-                let batch = self.batch.unwrap_or(left).clamp(1, left);
-                for _ in 0..batch {
-                    pages.free(held.swap_remove(random.below(held.len())));
-                }
-                for _ in 0..batch {
-                    let Some(page) = pages.alloc() else {
-                        bail!("half of the memory is free, but a page could not be allocated");
-                    };
-                    held.push(page);
-                }
-                left -= batch;
+            let tenth = held.len() / 10;
+            for _ in 0..tenth {
+                pages.free(held.swap_remove(random.below(held.len())));
+            }
+            for _ in 0..tenth {
+                let Some(page) = pages.alloc() else {
+                    bail!("half of the memory is free, but a page could not be allocated");
+                };
+                held.push(page);
             }
         }
         nodes.drain();

@@ -148,7 +148,6 @@ fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
             "fragmentation",
             "memory=32M",
             "rounds=3",
-            "batch=round",
             "--runs",
             "2",
             "--seed",
@@ -164,10 +163,7 @@ fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
     for row in &first {
         assert_eq!(row["unit"], "percent");
         assert_eq!(row["better"], "higher");
-        assert_eq!(
-            row["workload"],
-            "half-taken rounds-3 memory-32M batch-round"
-        );
+        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M");
         for sample in row["samples"].as_array().unwrap() {
             assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
         }

@@ -5,7 +5,7 @@ use brickyard_sync::{GuardedU32, Ordering, Scratch};
 use super::state::{BlockMode, BlockState};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, TRIES, frames_in};
-use crate::{Frame, FreeError, MigrateType, Mobility, Order};
+use crate::{Frame, FreeError, MigrateType, Order};
 
 /// The number of frames sorted by block at a time.
 const CHUNK: usize = 768;
@@ -187,27 +187,25 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Returns the place of what is freed in a frame's page block, if the frame is a block of order
-    /// 0 in use, and the class of the page block says so: the number of its mobility, or
-    /// [`SPARSE`](super::SPARSE). This is what can be seen without owning the frame; a front checks
-    /// it before it keeps the frame. Returns `None` for a position outside all blocks.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, and the
+    /// class of its page block says so. This is what can be seen without owning the frame; a front
+    /// checks it before it keeps the frame. Returns `None` for a position outside all blocks.
     #[inline(always)]
-    pub(crate) fn place_of_plain_single(&self, offset: usize) -> Option<usize> {
+    pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
         let word = self.free.get(offset / WORD_FRAMES)?;
         // Acquire: pairs with the release in `write_as_one`, for a bad free; the class is read
         // after it. The bit of a frame that the caller owns does not change.
         let free = word.load(Ordering::Acquire) >> (offset % WORD_FRAMES) & 1 != 0;
-        let place = self.class_at(offset)?;
-        (!free).then_some(place)
+        let mobility = self.class_at(offset)?;
+        (!free).then_some(mobility)
     }
 
     /// Returns how many frames from the first on lie in one word, each once, and are single frames
-    /// in use as the class of their page block says. Also returns their place, as
-    /// [`Self::place_of_plain_single`] does.
+    /// in use as the class of their page block says. Also returns the number of their mobility.
     pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
-        let Some((offset, place)) =
-            first.and_then(|offset| Some((offset, self.place_of_plain_single(offset)?)))
+        let Some((offset, mobility)) =
+            first.and_then(|offset| Some((offset, self.mobility_of_plain_single(offset)?)))
         else {
             return (0, 0);
         };
@@ -221,20 +219,20 @@ impl Bitmap<'_> {
             bits |= 1 << bit;
             run += 1;
         }
-        // Relaxed: as in `place_of_plain_single`.
+        // Relaxed: as in `mobility_of_plain_single`.
         let free = self.free[offset / WORD_FRAMES].load(Ordering::Relaxed);
         if free & bits != 0 {
             // One of them is already free: handle them one by one.
             run = 1;
         }
-        (run, place)
+        (run, mobility)
     }
 
-    /// Returns the place of a frame, as [`Self::place_of_plain_single`] does, if the frame is a
-    /// block of order 0 in use, in any page block in which nothing is isolated.
-    pub(crate) fn place_of_single(&self, offset: usize) -> Option<usize> {
-        if let Some(place) = self.place_of_plain_single(offset) {
-            return Some(place);
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in any
+    /// page block in which nothing is isolated.
+    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
+        if let Some(mobility) = self.mobility_of_plain_single(offset) {
+            return Some(mobility);
         }
         if let Some(mobility) = self.mobility_by_state(offset) {
             return Some(mobility);
@@ -243,16 +241,7 @@ impl Bitmap<'_> {
         let inside = self.span.contains(frame);
         let single =
             inside && self.is_block_in_use(offset, Order::ZERO) && !self.is_isolated_near(offset);
-        let mobility = single.then(|| self.mobility_of(offset).index());
-        mobility.filter(|&mobility| mobility < Mobility::ALL.len())
-    }
-
-    /// Returns the number of the mobility of a frame, if it is a block of order 0 in use.
-    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
-        match self.place_of_single(offset)? {
-            super::SPARSE => self.mobility_by_class(offset),
-            mobility => Some(mobility),
-        }
+        single.then(|| self.mobility_of(offset).index())
     }
 
     /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, as the

@@ -271,7 +271,6 @@ impl Bitmap<'_> {
     /// Moves a block out of some sets and into others.
     #[inline(never)]
     fn move_between(&self, block: usize, moves: &[(Option<Set>, Option<Set>); 2], new: BlockState) {
-        self.follow_sparse(block, new);
         let position = block + self.phase;
         for &(was, is) in moves {
             if was == is {

@@ -5,14 +5,11 @@ use brickyard_sync::Blank;
 
 use super::blocks::Blocks;
 use super::stack::{Stack, StackOf};
-use crate::bitmap::{SPARSE, Sorter};
+use crate::bitmap::Sorter;
 use crate::{MigrateType, Mobility, Order};
 
 /// The most entries of an array: of single frames, of blocks of a small order, and of page blocks.
 pub(super) const SINGLES: usize = 1024;
-
-/// So many frames of sparse page blocks go back at a time at least, or all of an array's.
-pub(super) const SPARSE_LEAST: u32 = 64;
 pub(super) const SMALL: usize = 16;
 pub(super) const HUGE: usize = 8;
 
@@ -21,16 +18,12 @@ pub(super) const SMALL_ORDERS: usize = 5;
 
 pub(super) const KINDS: usize = Mobility::ALL.len();
 
-const _: () = assert!(SPARSE == KINDS);
-
-/// The stash of one CPU: 19 KiB.
+/// The stash of one CPU: 15 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
-    // For each mobility, and last what is freed in sparse page blocks, of all: that goes back before
-    // others are fetched, and serves only where no more may leave the store.
-    pub(super) singles: [StackOf<SINGLES>; KINDS + 1],
+    pub(super) singles: [StackOf<SINGLES>; KINDS],
     pub(super) small: [[StackOf<SMALL>; KINDS]; SMALL_ORDERS],
     pub(super) huge: [StackOf<HUGE>; KINDS],
     // For a flush.
@@ -43,7 +36,7 @@ impl CpuStash {
     pub const fn new() -> Self {
         Self {
             blocks: [const { Blocks::new() }; KINDS],
-            singles: [const { StackOf::new() }; KINDS + 1],
+            singles: [const { StackOf::new() }; KINDS],
             small: [const { [const { StackOf::new() }; KINDS] }; SMALL_ORDERS],
             huge: [const { StackOf::new() }; KINDS],
             sorter: Sorter::new(),
@@ -51,7 +44,7 @@ impl CpuStash {
     }
 
     /// Returns the array of blocks of `order`, if blocks of that order are kept. `huge` is the
-    /// order of a page block. `place` is the number of a mobility, or that of sparse page blocks.
+    /// order of a page block.
     #[inline]
     pub(super) fn array(&self, order: Order, huge: Order, place: usize) -> Option<Array<'_>> {
         let stack: &Stack = if order == Order::ZERO {
@@ -117,7 +110,7 @@ impl CpuStash {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Array<'s> {
     pub(super) order: Order,
-    /// The number of the mobility, or that of sparse page blocks.
+    /// The number of the mobility.
     pub(super) place: usize,
     pub(super) stack: &'s Stack,
 }

@@ -8,25 +8,18 @@
 //!
 //! There is an array for each order class (single frames, orders 1 to 5, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
-//! memory that cannot be moved is handed out again where it does no harm.
-//!
-//! A single frame of a *sparse* page block, much of which is free, goes to an array of its own, of
-//! any mobility. That goes back to the store before others are fetched, so the next request is
-//! served from the fullest block, and sparse blocks become whole. If the last freed frame were
-//! always the next one handed out, memory would stay as scattered as it is.
-//!
-//! An empty array of single frames is filled by half, by words of the store, and one of larger
-//! blocks wholly. (Of orders 1 to 5 it gets no more than one page block has beside its whole words,
-//! or one such word.) A full array gives back its colder three quarters, single frames sorted by
-//! block. An array of single frames starts small, doubles whenever it runs empty or full, and is
-//! small again after a drain. All arrays of a CPU together stay within its share of the zone's
-//! memory ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go
-//! to the store.
+//! memory that cannot be moved is handed out again where it does no harm. An empty array of single
+//! frames is filled by half, by words of the store, and one of larger blocks wholly. (Of orders 1
+//! to 5 it gets no more than one page block has beside its whole words, or one such word.) A full
+//! array gives back its colder three quarters, single frames sorted by block. An array of single
+//! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
+//! All arrays of a CPU together stay within its share of the zone's memory
+//! ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go to the
+//! store.
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
-//! second free of the block freed just before, unless others have made its page block sparse in
-//! between, or it ceased to be. A second free of a block that lies elsewhere in a
+//! second free of the block freed just before. A second free of a block that lies elsewhere in a
 //! stash, whole or in parts, is not noticed at once. When it reaches the store later it is refused
 //! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
@@ -45,13 +38,13 @@ mod stack;
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
-use crate::bitmap::{Bitmap, SPARSE};
+use crate::bitmap::Bitmap;
 use crate::check::Violation;
 use crate::platform::PinGuard;
 use crate::transit::Moves;
 use crate::{Context, Frame, Mobility, Order, Platform, Request};
 pub use cpu::CpuStash;
-use cpu::{Array, HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
+use cpu::{Array, HUGE, KINDS, SINGLES, SMALL, SMALL_ORDERS, place_of};
 use stack::StackOf;
 
 /// Batches of at least this many single frames go straight to the store.
@@ -60,7 +53,7 @@ const BULK: usize = 256;
 /// The most that stashes hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashSizes {
-    /// Single frames of a CPU, for each mobility, and as many of sparse page blocks: at most 1024.
+    /// Single frames of a CPU, for each mobility: at most 1024.
     pub singles: usize,
     /// Blocks of a CPU of each of the orders 1 to 5, for each mobility: at most 16.
     pub small: usize,
@@ -122,7 +115,7 @@ pub(crate) enum Returned {
     FreeAlready,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 19 KiB. A CPU without one, and every
+/// A stash for each CPU, over caller-supplied slots of 15 KiB. A CPU without one, and every
 /// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
@@ -276,8 +269,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                     let Some(entry) = fetched.flatten() else {
                         break;
                     };
-                    // Without room it is one that lay here.
-                    room = room.saturating_sub(1 + stack.len() as usize);
+                    room -= 1 + stack.len() as usize;
                     wanted[0] = store.frame_at(entry as usize);
                     taken += 1;
                     continue;
@@ -316,8 +308,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
         let kept = self.push_to(backing, offset, |own| {
-            own.singles
-                .get(backing.store.place_of_plain_single(offset)?)
+            let place = backing.store.mobility_of_plain_single(offset)?;
+            Some(&own.singles[place])
         });
         kept.is_some()
     }
@@ -376,7 +368,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let store = &backing.store;
         let offset = store.offset(frame);
         let place = match order {
-            Order::ZERO => store.place_of_single(offset)?,
+            Order::ZERO => store
+                .mobility_of_single(offset)
+                .filter(|&place| place < KINDS)?,
             _ => {
                 let is_block = store.span().contains(frame)
                     && store.is_block_in_use(offset, order)
@@ -384,32 +378,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 is_block.then(|| place_of(store.mobility_of(offset)))?
             }
         };
-        let huge = store.page_block_order();
-        let mut array = own.array(order, huge, place)?;
-        let is_last = match order {
-            // Its page block may have become sparse, or ceased to be, since it was freed.
-            Order::ZERO => own
-                .singles
-                .iter()
-                .any(|stack| stack.ends_with(offset as u32)),
-            _ => array.stack.ends_with(offset as u32),
-        };
-        if is_last {
+        let array = own.array(order, store.page_block_order(), place)?;
+        if array.stack.ends_with(offset as u32) {
             return Some(Returned::FreeAlready);
         }
         if array.stack.is_full() {
             self.make_room(backing, own, array);
-            if order == Order::ZERO {
-                // Its page block may be sparse now: a second free looks where that says.
-                array = own.array(order, huge, store.place_of_single(offset)?)?;
-            }
-        }
-        if array.stack.limit() == 0 && array.place == SPARSE {
-            // The share is too small for that: as of any page block.
-            array = own.array(order, huge, store.mobility_of_single(offset)?)?;
-            if array.stack.is_full() {
-                self.make_room(backing, own, array);
-            }
         }
         if array.stack.is_full() {
             return None;
@@ -433,8 +407,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let put = self.with_own(&backing.platform, |own| {
             let mut kept = 0;
             while let Some(&first) = frames.get(kept) {
-                let (run, place) = store.run_of_plain_singles(&frames[kept..]);
-                let stack = &own.singles[place];
+                let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
+                let stack = &own.singles[mobility];
                 let run = run.min(stack.room() as usize);
                 if run == 0 || stack.ends_with(store.offset(first) as u32) {
                     match self.put_in(backing, own, first, Order::ZERO) {

@@ -3,13 +3,12 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS, SPARSE_LEAST};
+use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS};
 use super::{Backing, Stash};
-use crate::bitmap::{Bitmap, Borrows, SPARSE, Sorter};
+use crate::bitmap::{Bitmap, Borrows, Sorter};
 use crate::{Mobility, Order, Platform, Request};
 
-/// The most single frames fetched at a time, and given back before: what the slowest requests wait
-/// for.
+/// The most single frames fetched at a time: what the slowest requests wait for.
 const FETCH_MOST: u32 = 320;
 
 impl<A: SlotAccess> Stash<'_, A> {
@@ -33,29 +32,9 @@ impl<A: SlotAccess> Stash<'_, A> {
         request: &Request,
         room: usize,
     ) -> Option<Option<u32>> {
-        let Array {
-            order,
-            place,
-            stack,
-        } = array;
+        let Array { order, stack, .. } = array;
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let room = room >> order.get();
-        if order == Order::ZERO
-            && let Some(sparse) = own.array(order, order, SPARSE)
-        {
-            if room == 0 {
-                // What lies here passed the watermark.
-                let of_place =
-                    |entry: u32| backing.store.mobility_of_single(entry as usize) == Some(place);
-                return sparse.stack.take_last(of_place).map(Some);
-            }
-            // The store chooses the fullest block when it knows what is free. Few frames would cost
-            // more than they bring.
-            let len = sparse.stack.len();
-            if len >= SPARSE_LEAST {
-                self.give_coldest(backing, own, sparse, len.min(FETCH_MOST));
-            }
-        }
         if room == 0 {
             return None;
         }
@@ -166,7 +145,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let Array { order, place, .. } = array;
         let store = &backing.store;
         match order {
-            Order::ZERO if place != SPARSE => {
+            Order::ZERO => {
                 let kind = Mobility::ALL[place].into();
                 let mut borrowing = own.blocks[place].borrowing(store, kind);
                 backing.give(array, leaving, &own.sorter, &mut borrowing);

@@ -161,25 +161,11 @@ impl<E: AsRef<[GuardedU32]> + ?Sized> Stack<E> {
         self.set_word(word);
     }
 
-    /// Returns the entry at the end, if there is one.
-    pub(super) fn last(&self) -> Option<u32> {
-        // Below an empty stack lies what was popped last, and that block is in use.
-        let last = self.len().checked_sub(1)?;
-        Some(self.entry(last).get())
-    }
-
-    /// Takes out the last entry of which `wanted` is true.
-    pub(super) fn take_last(&self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        let place = (0..self.len()).rfind(|&place| wanted(self.entry(place).get()))?;
-        let last = self.pop()?;
-        let taken = self.entry(place).get();
-        self.entry(place).set(last);
-        Some(taken)
-    }
-
     /// Returns true if `entry` is the one at the end.
     pub(super) fn ends_with(&self, entry: u32) -> bool {
-        self.last() == Some(entry)
+        // Below an empty stack lies what was popped last, and that block is in use.
+        let len = self.len();
+        len > 0 && self.entry(len - 1).get() == entry
     }
 
     /// Returns true if it may hold no more entries.

@@ -284,7 +284,7 @@ impl<P: Platform, K: RawLock, F: Frames> KernelHeap<P, K, F> {
 }
 
 impl<P: Platform, K: RawLock> KernelHeap<P, K> {
-    /// Builds the heap in memory of its own. Its metadata lies at the start: 30 KiB, 21 KiB for
+    /// Builds the heap in memory of its own. Its metadata lies at the start: 30 KiB, 17 KiB for
     /// each CPU, and 66 bytes for each page of the span. What is left is the heap's pages.
     ///
     /// ```
