@@ -1,6 +1,6 @@
-//! Limits of addresses that a program sets for itself when the heap is built already
-//! (`RLIMIT_AS`, and `RLIMIT_MEMLOCK` with `mlockall`): the span has reserved more than it will ever
-//! use, and all of that counts.
+//! Limits of addresses that a program sets for itself when the heap is built already (`RLIMIT_AS`,
+//! and `RLIMIT_MEMLOCK` with `mlockall`): the span has reserved more than it will ever use, and all
+//! of that counts.
 
 use brickyard_arena::environment::number;
 use brickyard_arena::page_bytes;

@@ -2,8 +2,8 @@
 //!
 //! A new mapping costs a fault for each page that is touched. So a few are kept: as many bytes as
 //! `surplus.rs` allows, for two looks at most (`maintenance.rs`). A block takes the shortest that
-//! is long enough, and leaves what it does not need. If all are too short, the longest is made longer:
-//! the system moves its pages, which costs less than new ones.
+//! is long enough, and leaves what it does not need. If all are too short, the longest is made
+//! longer: the system moves its pages, which costs less than new ones.
 //!
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.

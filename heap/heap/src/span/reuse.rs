@@ -4,10 +4,12 @@
 //! runs of odd lengths would take new pages most of the time, at the price of a fault each, while
 //! as many idle ones had to be returned to the system. So a run is looked for in the bits of free
 //! pages first, wherever it may begin, from the lowest address of a zone on: in the first group
-//! (see below) with a place nearly all of which is idle, or else where most of it is. One zone is searched for a
-//! request; where it has no such run, it is the next zone's turn for the request that comes. Where
-//! a request stops before, since it has looked at much, and has found no idle place, the next one
-//! goes on; once one finds an idle place, the next begins at the zone's beginning.
+//! (see below) with a place nearly all of which is idle, or else where most of it is. (The first
+//! place all of which is idle, wherever it lies, costs up to twice as many faults: what is used then
+//! does not stay together.) One zone is searched for a request; where it has no such run, it is the
+//! next zone's turn for the request that comes. Where a request stops before, since it has looked at
+//! much, and has found no idle place, the next one goes on; once one finds an idle place, the next
+//! begins at the zone's beginning.
 //!
 //! For each **group** of 512 pages there is a word that says how long a run may be that begins
 //! there. A request passes groups with too short ones, and looks at the bits of others. What it
