@@ -16,6 +16,7 @@ use crate::support;
 
 use core::cell::RefCell;
 
+use brickyard::bitmap::SetAside;
 use brickyard::block::Use;
 use brickyard::node::Nodes;
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous};
@@ -40,6 +41,9 @@ type Lent = Bricks<Shared>;
 
 /// Most single frames of a mobility.
 const MOST: usize = StashSizes::DEFAULT.singles;
+
+/// Most single frames of sparse page blocks.
+const SPARSES: usize = 32;
 
 const fn range(start: usize, end: usize) -> FrameRange {
     FrameRange::new(start, end)

@@ -4,7 +4,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`scarce`], [`fragmentation`], [`pft`] | one benchmark each: its parameters, and its results |
+//! | [`scarce`], [`fragmentation`], [`gigabytes`], [`pft`] | one benchmark each: its parameters, and its results |
 //! | [`subject`] | what the measured loops allocate from, as two traits |
 //! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
@@ -36,6 +36,7 @@ mod design;
 pub mod faults;
 mod fill;
 pub mod fragmentation;
+pub mod gigabytes;
 pub mod instructions;
 pub mod machine;
 pub mod masking;

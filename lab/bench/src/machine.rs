@@ -1,6 +1,8 @@
 //! The machine that a configuration is built on, and the options that choose it.
 
 use core::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::Context;
 use brickyard::FrameRange;
@@ -142,6 +144,23 @@ impl Build {
             Slots::Exclusive => self.run_with::<Exclusive, TicketLock, E>(config, experiment),
             Slots::Shared => self.run_with::<Shared, TicketLock, E>(config, experiment),
         }
+    }
+
+    /// Does the same with exclusive slots, in a thread of its own that is CPU 0, while no other
+    /// thread does the same: what counts and does not time must not depend on what else runs.
+    pub(crate) fn run_alone<E: Experiment<HostPlatform, Output: Send> + Send>(
+        &self,
+        config: Configuration,
+        experiment: E,
+    ) -> anyhow::Result<E::Output> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        thread::scope(|scope| {
+            let run = || self.run_with::<Exclusive, TicketLock, E>(config, experiment);
+            // Joined, so that its number is free again.
+            let done = scope.spawn(run).join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     /// Does the same with slots and a lock that are known at compile time.

@@ -142,12 +142,40 @@ fn scarce_has_every_row_for_every_size() {
 }
 
 #[test]
+fn gigabytes_counts_no_fewer_than_the_least_and_repeats_by_its_seed() {
+    let run = || {
+        rows(&[
+            "gigabytes",
+            "memory=4G",
+            "swings=1",
+            "config=brickyard,vanilla",
+            "--runs",
+            "1",
+        ])
+    };
+    let first = run();
+    assert_eq!(first.len(), 2 * (5 + 5 + 1));
+    for row in &first {
+        let value = row["mean"].as_f64().unwrap();
+        match row["metric"].as_str().unwrap() {
+            "tainted-to-least" | "tainted-blocks-to-least" => assert!(value >= 1.0, "{row}"),
+            "tainted" => assert!((1.0..=4.0).contains(&value), "{row}"),
+            "movable" => assert!((0.0..=3.0).contains(&value), "{row}"),
+            _ => assert!(value >= 0.0, "{row}"),
+        }
+    }
+    assert_eq!(run(), first);
+}
+
+#[test]
 fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
     let run = |seed: &str| {
         rows(&[
             "fragmentation",
             "memory=32M",
             "rounds=3",
+            "batch=round",
+            "threads=1,2",
             "--runs",
             "2",
             "--seed",
@@ -159,11 +187,16 @@ fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
         .iter()
         .map(|row| row["config"].as_str().unwrap())
         .collect();
-    assert_eq!(configs, Configuration::ALL.map(Configuration::name));
-    for row in &first {
+    let all = Configuration::ALL.map(Configuration::name);
+    assert_eq!(configs, [all, all].concat());
+    for (place, row) in first.iter().enumerate() {
         assert_eq!(row["unit"], "percent");
         assert_eq!(row["better"], "higher");
-        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M");
+        let threads = 1 + place / all.len();
+        assert_eq!(
+            row["workload"],
+            format!("half-taken rounds-3 memory-32M batch-round threads-{threads}")
+        );
         for sample in row["samples"].as_array().unwrap() {
             assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
         }
@@ -274,6 +307,9 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["scarce", "level=cpu"], "node, zone"),
         (&["scarce", "mobility=none"], "unmovable"),
         (&["fragmentation", "memory=1M"], "give at least 16M"),
+        (&["gigabytes", "memory=1G"], "1G is not from 4G to 8192G"),
+        (&["gigabytes", "peak=7"], "more than `least`"),
+        (&["gigabytes", "peak=490"], "more than a half to the cache"),
         (&["storm", "--runs", "4294967295"], "at most 65536"),
         (
             &["storm", "pages=18446744073709551615"],

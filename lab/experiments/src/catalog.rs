@@ -5,8 +5,8 @@ use crate::experiment::Experiment;
 use crate::raw::experiment_of;
 use crate::refusal::Refusal;
 use crate::{
-    forecast, fragmentation, kernbench, locks, mobility, pagealloc, pft, scarce, slab, storm,
-    two_kinds,
+    forecast, fragmentation, gigabytes, kernbench, locks, mobility, pagealloc, pft, scarce, slab,
+    storm, two_kinds,
 };
 
 /// Those of the documents, in the order of the report.
@@ -26,6 +26,7 @@ pub fn all() -> impl Iterator<Item = Experiment> {
         storm::EXPERIMENT,
         scarce::EXPERIMENT,
         fragmentation::EXPERIMENT,
+        gigabytes::EXPERIMENT,
         forecast::EXPERIMENT,
     ];
     REPRODUCED.into_iter().chain(others)

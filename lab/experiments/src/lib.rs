@@ -7,7 +7,7 @@
 //! | [`data`] | all rows, indexed by key |
 //! | [`document`] | the parts of a document's section in the report |
 //! | [`experiment`], [`settings`], [`catalog`] | an experiment as a value; what a run of it was told; all of them |
-//! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility`, `storm`, `scarce`, `fragmentation` | one experiment each: cells, and the document as data |
+//! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility`, `storm`, `scarce`, `fragmentation`, `gigabytes` | one experiment each: cells, and the document as data |
 //! | [`documents`] | all documents; what they share |
 //! | [`judge`] | a figure's value, its interval, and how its direction compares |
 //! | [`expect`] | whether a run reproduces an earlier one |
@@ -53,6 +53,7 @@ mod finding;
 pub mod finished;
 mod forecast;
 mod fragmentation;
+mod gigabytes;
 pub mod judge;
 mod kernbench;
 pub mod lock;

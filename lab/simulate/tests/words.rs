@@ -226,7 +226,7 @@ impl Migrate for Idle {
 
 /// What a request of order 3 reads before it is refused, in a zone of any size: the roots of all
 /// sets, for each mark and after the caches were drained; what they hold; and the parts of counts.
-const REFUSED: u64 = 490;
+const REFUSED: u64 = 498;
 
 #[test]
 fn a_request_that_must_fail_is_tried_again_only_if_somebody_may_have_freed_something() {

@@ -94,7 +94,7 @@ impl Bitmap<'_> {
             return Err(at("an open block in a group"));
         }
         let plain = joined == 0 && solid && !state.is_isolated();
-        if self.class_at(first * WORD_FRAMES).is_some() && !plain {
+        if self.is_class_known(block) && !plain {
             let found = "a class of single frames where there may be others";
             return Err(Violation::at("class-known", found, self.start_of(block)));
         }
@@ -113,7 +113,7 @@ impl Bitmap<'_> {
                 return at("a whole block with a hole");
             }
         }
-        if self.class_at(first * WORD_FRAMES).is_some() {
+        if self.is_class_known(block) {
             return at("a class of single frames in a whole block");
         }
         let expected = match state.mode() {

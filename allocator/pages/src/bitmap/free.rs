@@ -4,8 +4,8 @@ use brickyard_sync::{GuardedU32, Ordering, Scratch};
 
 use super::state::{BlockMode, BlockState};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, TRIES, frames_in};
-use crate::{Frame, FreeError, MigrateType, Order};
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, SPARSE, TRIES, frames_in};
+use crate::{Frame, FreeError, MigrateType, Mobility, Order};
 
 /// The number of frames sorted by block at a time.
 const CHUNK: usize = 768;
@@ -174,7 +174,9 @@ impl Bitmap<'_> {
             };
         }
         let raised = self.raise(block, freed, all, borrower);
-        if raised.is_none() {
+        if let Some((_, now)) = raised {
+            self.follow_sparse(block, now, freed);
+        } else {
             // Two CPUs have freed the same frames at the same moment, and a third has taken their
             // block as a whole in between. The CPU that next opens the block overwrites what was
             // set here.
@@ -188,8 +190,9 @@ impl Bitmap<'_> {
     }
 
     /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, and the
-    /// class of its page block says so. This is what can be seen without owning the frame; a front
-    /// checks it before it keeps the frame. Returns `None` for a position outside all blocks.
+    /// class of its page block says so, which is not sparse. This is what can be seen without owning
+    /// the frame; a front checks it before it keeps the frame. Returns `None` for a position outside
+    /// all blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
         let word = self.free.get(offset / WORD_FRAMES)?;
@@ -200,12 +203,30 @@ impl Bitmap<'_> {
         (!free).then_some(mobility)
     }
 
+    /// Does the same for a frame of a sparse page block.
+    pub(crate) fn mobility_of_sparse_single(&self, offset: usize) -> Option<usize> {
+        let word = self.free.get(offset / WORD_FRAMES)?;
+        // Acquire: as above.
+        let free = word.load(Ordering::Acquire) >> (offset % WORD_FRAMES) & 1 != 0;
+        let mobility = self.sparse_class_at(offset)?;
+        (!free).then_some(mobility)
+    }
+
+    /// Returns the place of what is freed in a frame's page block, if the frame is a block of order
+    /// 0 in use, and the class of the page block says so: the number of its mobility, or
+    /// [`SPARSE`].
+    fn place_of_plain_single(&self, offset: usize) -> Option<usize> {
+        let sparse = || self.mobility_of_sparse_single(offset).map(|_| SPARSE);
+        self.mobility_of_plain_single(offset).or_else(sparse)
+    }
+
     /// Returns how many frames from the first on lie in one word, each once, and are single frames
-    /// in use as the class of their page block says. Also returns the number of their mobility.
+    /// in use as the class of their page block says. Also returns their place, as
+    /// [`Self::place_of_plain_single`] does.
     pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
-        let Some((offset, mobility)) =
-            first.and_then(|offset| Some((offset, self.mobility_of_plain_single(offset)?)))
+        let Some((offset, place)) =
+            first.and_then(|offset| Some((offset, self.place_of_plain_single(offset)?)))
         else {
             return (0, 0);
         };
@@ -225,14 +246,14 @@ impl Bitmap<'_> {
             // One of them is already free: handle them one by one.
             run = 1;
         }
-        (run, mobility)
+        (run, place)
     }
 
-    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in any
-    /// page block in which nothing is isolated.
-    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
-        if let Some(mobility) = self.mobility_of_plain_single(offset) {
-            return Some(mobility);
+    /// Returns the place of a frame, as [`Self::place_of_plain_single`] does, if the frame is a
+    /// block of order 0 in use, in any page block in which nothing is isolated.
+    pub(crate) fn place_of_single(&self, offset: usize) -> Option<usize> {
+        if let Some(place) = self.place_of_plain_single(offset) {
+            return Some(place);
         }
         if let Some(mobility) = self.mobility_by_state(offset) {
             return Some(mobility);
@@ -241,7 +262,14 @@ impl Bitmap<'_> {
         let inside = self.span.contains(frame);
         let single =
             inside && self.is_block_in_use(offset, Order::ZERO) && !self.is_isolated_near(offset);
-        single.then(|| self.mobility_of(offset).index())
+        let mobility = single.then(|| self.mobility_of(offset).index());
+        mobility.filter(|&mobility| mobility < Mobility::ALL.len())
+    }
+
+    /// Returns the number of the mobility of a frame, if it is a block of order 0 in use.
+    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
+        let sparse = self.mobility_of_sparse_single(offset);
+        sparse.or_else(|| self.place_of_single(offset))
     }
 
     /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, as the

@@ -115,6 +115,7 @@ use crate::isolation::Isolation;
 use crate::{
     FRAMES_MOST, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, PlanError, Request,
 };
+pub(crate) use class::SPARSE;
 pub(crate) use free::Sorter;
 pub(crate) use loans::{Borrower, Borrows, Loan};
 pub use ranges::AT_ONCE;

@@ -37,6 +37,9 @@ use crate::{MigrateType, Mobility};
 /// The number of grades of fullness.
 pub(super) const GRADES: usize = 6;
 
+/// The first grade of blocks that are sparse.
+const FIRST_SPARSE: usize = 4;
+
 /// The largest group that one leaf can have: all of it.
 const LEAF_GROUP: u8 = 6;
 
@@ -122,6 +125,11 @@ impl<'m> Index<'m> {
             + (count > full >> 3) as usize
             + (count > full / 16 * 5) as usize
             + (count > full / 8 * 5) as usize
+    }
+
+    /// Returns true if more than 5 16ths of a block are free.
+    pub(super) const fn is_sparse(&self, state: BlockState) -> bool {
+        self.grade(state.count()) >= FIRST_SPARSE
     }
 
     /// Returns the sets that a block in this state belongs to.

@@ -5,11 +5,15 @@ use brickyard_sync::Blank;
 
 use super::blocks::Blocks;
 use super::stack::{Stack, StackOf};
-use crate::bitmap::Sorter;
+use crate::bitmap::{SPARSE, Sorter};
 use crate::{MigrateType, Mobility, Order};
 
 /// The most entries of an array: of single frames, of blocks of a small order, and of page blocks.
 pub(super) const SINGLES: usize = 1024;
+
+/// The most single frames of sparse page blocks: few, since each may keep a page block from being
+/// whole.
+pub(super) const SPARSES: usize = 32;
 pub(super) const SMALL: usize = 16;
 pub(super) const HUGE: usize = 8;
 
@@ -18,12 +22,17 @@ pub(super) const SMALL_ORDERS: usize = 5;
 
 pub(super) const KINDS: usize = Mobility::ALL.len();
 
+const _: () = assert!(SPARSE == KINDS);
+
 /// The stash of one CPU: 15 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
     pub(super) singles: [StackOf<SINGLES>; KINDS],
+    // What is freed in sparse page blocks, of any mobility: it goes back before others are fetched,
+    // and serves only where no more may leave the store.
+    pub(super) sparse: StackOf<SPARSES>,
     pub(super) small: [[StackOf<SMALL>; KINDS]; SMALL_ORDERS],
     pub(super) huge: [StackOf<HUGE>; KINDS],
     // For a flush.
@@ -37,6 +46,7 @@ impl CpuStash {
         Self {
             blocks: [const { Blocks::new() }; KINDS],
             singles: [const { StackOf::new() }; KINDS],
+            sparse: StackOf::new(),
             small: [const { [const { StackOf::new() }; KINDS] }; SMALL_ORDERS],
             huge: [const { StackOf::new() }; KINDS],
             sorter: Sorter::new(),
@@ -44,11 +54,14 @@ impl CpuStash {
     }
 
     /// Returns the array of blocks of `order`, if blocks of that order are kept. `huge` is the
-    /// order of a page block.
+    /// order of a page block. `place` is the number of a mobility, or that of sparse page blocks.
     #[inline]
     pub(super) fn array(&self, order: Order, huge: Order, place: usize) -> Option<Array<'_>> {
         let stack: &Stack = if order == Order::ZERO {
-            &self.singles[place]
+            match self.singles.get(place) {
+                Some(stack) => stack,
+                None => &self.sparse,
+            }
         } else if order == huge {
             &self.huge[place]
         } else {
@@ -59,6 +72,12 @@ impl CpuStash {
             place,
             stack,
         })
+    }
+
+    /// Returns true if this single frame is the one at the end of an array. Its page block may have
+    /// become sparse, or ceased to be, since it was freed.
+    pub(super) fn ends_with(&self, entry: u32) -> bool {
+        self.singles.iter().any(|stack| stack.ends_with(entry)) || self.sparse.ends_with(entry)
     }
 
     /// Passes each array to `see`. Plain loops: this is a part of each request that finds nothing
@@ -75,6 +94,7 @@ impl CpuStash {
         for (place, stack) in self.singles.iter().enumerate() {
             see(Order::ZERO, place, stack);
         }
+        see(Order::ZERO, SPARSE, &self.sparse);
         for (stacks, order) in self.small.iter().zip(1..) {
             for (place, stack) in stacks.iter().enumerate() {
                 see(Order::new(order), place, stack);
@@ -110,7 +130,7 @@ impl CpuStash {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Array<'s> {
     pub(super) order: Order,
-    /// The number of the mobility.
+    /// The number of the mobility, or that of sparse page blocks.
     pub(super) place: usize,
     pub(super) stack: &'s Stack,
 }

@@ -8,18 +8,25 @@
 //!
 //! There is an array for each order class (single frames, orders 1 to 5, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
-//! memory that cannot be moved is handed out again where it does no harm. An empty array of single
-//! frames is filled by half, by words of the store, and one of larger blocks wholly. (Of orders 1
-//! to 5 it gets no more than one page block has beside its whole words, or one such word.) A full
-//! array gives back its colder three quarters, single frames sorted by block. An array of single
-//! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
-//! All arrays of a CPU together stay within its share of the zone's memory
-//! ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go to the
-//! store.
+//! memory that cannot be moved is handed out again where it does no harm.
+//!
+//! A single frame of a *sparse* page block, much of which is free, goes to an array of its own, of
+//! any mobility. That goes back to the store before others are fetched, so the next request is
+//! served from the fullest block, and sparse blocks become whole. If the last freed frame were
+//! always the next one handed out, memory would stay as scattered as it is.
+//!
+//! An empty array of single frames is filled by half, by words of the store, and one of larger
+//! blocks wholly. (Of orders 1 to 5 it gets no more than one page block has beside its whole words,
+//! or one such word.) A full array gives back its colder three quarters, single frames sorted by
+//! block. An array of single frames starts small, doubles whenever it runs empty or full, and is
+//! small again after a drain. All arrays of a CPU together stay within its share of the zone's
+//! memory ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go
+//! to the store.
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
-//! second free of the block freed just before. A second free of a block that lies elsewhere in a
+//! second free of the block freed just before, unless others have made its page block sparse in
+//! between, or it ceased to be. A second free of a block that lies elsewhere in a
 //! stash, whole or in parts, is not noticed at once. When it reaches the store later it is refused
 //! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
@@ -38,13 +45,13 @@ mod stack;
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, SPARSE};
 use crate::check::Violation;
 use crate::platform::PinGuard;
 use crate::transit::Moves;
 use crate::{Context, Frame, Mobility, Order, Platform, Request};
 pub use cpu::CpuStash;
-use cpu::{Array, HUGE, KINDS, SINGLES, SMALL, SMALL_ORDERS, place_of};
+use cpu::{Array, HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
 use stack::StackOf;
 
 /// Batches of at least this many single frames go straight to the store.
@@ -269,7 +276,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                     let Some(entry) = fetched.flatten() else {
                         break;
                     };
-                    room -= 1 + stack.len() as usize;
+                    // Without room it is one that lay here.
+                    room = room.saturating_sub(1 + stack.len() as usize);
                     wanted[0] = store.frame_at(entry as usize);
                     taken += 1;
                     continue;
@@ -302,8 +310,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         array(&own)?.push_if(offset as u32)
     }
 
-    /// Keeps a freed single frame in the caller's stash, if that takes no more than to add it.
-    /// Returns true if it was kept. Any frame may be offered, even one outside the span.
+    /// Keeps a freed single frame in the caller's stash, if that takes no more than to add it to the
+    /// array of a mobility. Returns true if it was kept. Any frame may be offered, even one outside
+    /// the span.
     #[inline(always)]
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
@@ -315,7 +324,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed block of `order` in the caller's stash, if that takes no more than to add it.
-    /// Returns true if it was kept. Any block may be offered; a single frame is not kept.
+    /// Returns true if it was kept. Any block may be offered; a single frame is kept only if its
+    /// page block is sparse.
     #[inline(always)]
     pub(crate) fn push_block<P: Platform>(
         &self,
@@ -333,6 +343,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         } else if small < SMALL_ORDERS {
             self.push_to(backing, offset, |own| {
                 own.small[small].get(store.mobility_of_small(offset, order)?)
+            })
+        } else if order == Order::ZERO && store.mobility_of_sparse_single(offset).is_some() {
+            self.push_to(backing, offset, |own| {
+                // Once more: as in `push_to`.
+                let is_sparse = store.mobility_of_sparse_single(offset).is_some();
+                is_sparse.then_some(&own.sparse)
             })
         } else {
             None
@@ -368,9 +384,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let store = &backing.store;
         let offset = store.offset(frame);
         let place = match order {
-            Order::ZERO => store
-                .mobility_of_single(offset)
-                .filter(|&place| place < KINDS)?,
+            Order::ZERO => store.place_of_single(offset)?,
             _ => {
                 let is_block = store.span().contains(frame)
                     && store.is_block_in_use(offset, order)
@@ -378,12 +392,28 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 is_block.then(|| place_of(store.mobility_of(offset)))?
             }
         };
-        let array = own.array(order, store.page_block_order(), place)?;
-        if array.stack.ends_with(offset as u32) {
+        let huge = store.page_block_order();
+        let mut array = own.array(order, huge, place)?;
+        let is_last = match order {
+            Order::ZERO => own.ends_with(offset as u32),
+            _ => array.stack.ends_with(offset as u32),
+        };
+        if is_last {
             return Some(Returned::FreeAlready);
         }
         if array.stack.is_full() {
             self.make_room(backing, own, array);
+            if order == Order::ZERO {
+                // Its page block may be sparse now: a second free looks where that says.
+                array = own.array(order, huge, store.place_of_single(offset)?)?;
+            }
+        }
+        if array.stack.limit() == 0 && array.place == SPARSE {
+            // The share is too small for that: as of any page block.
+            array = own.array(order, huge, store.mobility_of_single(offset)?)?;
+            if array.stack.is_full() {
+                self.make_room(backing, own, array);
+            }
         }
         if array.stack.is_full() {
             return None;
@@ -407,8 +437,11 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let put = self.with_own(&backing.platform, |own| {
             let mut kept = 0;
             while let Some(&first) = frames.get(kept) {
-                let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
-                let stack = &own.singles[mobility];
+                let (run, place) = store.run_of_plain_singles(&frames[kept..]);
+                let array = own.array(Order::ZERO, store.page_block_order(), place);
+                let Some(Array { stack, .. }) = array else {
+                    return (kept, Returned::ToStore);
+                };
                 let run = run.min(stack.room() as usize);
                 if run == 0 || stack.ends_with(store.offset(first) as u32) {
                     match self.put_in(backing, own, first, Order::ZERO) {

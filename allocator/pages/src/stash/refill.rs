@@ -5,11 +5,15 @@ use brickyard_sync::SlotAccess;
 
 use super::cpu::{Array, CpuStash, SMALL, SMALL_ORDERS};
 use super::{Backing, Stash};
-use crate::bitmap::{Bitmap, Borrows, Sorter};
+use crate::bitmap::{Bitmap, Borrows, SPARSE, Sorter};
 use crate::{Mobility, Order, Platform, Request};
 
 /// The most single frames fetched at a time: what the slowest requests wait for.
 const FETCH_MOST: u32 = 320;
+
+/// Fewer frames of sparse page blocks stay where they are: to sort them would cost more than it
+/// brings.
+const SPARSE_LEAST: u32 = 16;
 
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns the most frames that leave the store at a time.
@@ -32,9 +36,28 @@ impl<A: SlotAccess> Stash<'_, A> {
         request: &Request,
         room: usize,
     ) -> Option<Option<u32>> {
-        let Array { order, stack, .. } = array;
+        let Array {
+            order,
+            place,
+            stack,
+        } = array;
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let room = room >> order.get();
+        if order == Order::ZERO
+            && let Some(sparse) = own.array(order, order, SPARSE)
+        {
+            if room == 0 {
+                // What lies here passed the watermark.
+                let of_place =
+                    |entry: u32| backing.store.mobility_of_single(entry as usize) == Some(place);
+                return sparse.stack.take_last(of_place).map(Some);
+            }
+            // The store chooses the fullest block when it knows what is free.
+            let len = sparse.stack.len();
+            if len >= SPARSE_LEAST {
+                self.give_coldest(backing, own, sparse, len);
+            }
+        }
         if room == 0 {
             return None;
         }
@@ -128,7 +151,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         self.raise(backing, own, array);
         let len = array.stack.len();
         if array.stack.is_full() && len > 0 {
-            self.give_coldest(backing, own, array, len - len / 4);
+            let stays = if array.place == SPARSE { 0 } else { len / 4 };
+            self.give_coldest(backing, own, array, len - stays);
         }
     }
 
@@ -145,7 +169,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let Array { order, place, .. } = array;
         let store = &backing.store;
         match order {
-            Order::ZERO => {
+            Order::ZERO if place != SPARSE => {
                 let kind = Mobility::ALL[place].into();
                 let mut borrowing = own.blocks[place].borrowing(store, kind);
                 backing.give(array, leaving, &own.sorter, &mut borrowing);

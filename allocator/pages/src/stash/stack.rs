@@ -161,6 +161,15 @@ impl<E: AsRef<[GuardedU32]> + ?Sized> Stack<E> {
         self.set_word(word);
     }
 
+    /// Takes out the last entry of which `wanted` is true.
+    pub(super) fn take_last(&self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let place = (0..self.len()).rfind(|&place| wanted(self.entry(place).get()))?;
+        let last = self.pop()?;
+        let taken = self.entry(place).get();
+        self.entry(place).set(last);
+        Some(taken)
+    }
+
     /// Returns true if `entry` is the one at the end.
     pub(super) fn ends_with(&self, entry: u32) -> bool {
         // Below an empty stack lies what was popped last, and that block is in use.

@@ -174,7 +174,8 @@ fn frees_in_any_order_never_exceed_its_bounds() {
     let held = take_past(&zone, cpus, 20_000);
     for place in dice.shuffled(held.len()) {
         free(&zone, held[place], 0);
-        assert!(zone.cached_frames() <= MOST);
+        // In an array of movable frames, and in that of sparse page blocks.
+        assert!(zone.cached_frames() <= MOST + SPARSES);
     }
     assert_eq!(zone.free_frames() + zone.cached_frames(), 64 * 512);
     sound(&zone);
@@ -266,4 +267,117 @@ fn the_first_refill_of_a_cpu_comes_from_the_fullest_block() {
         assert_eq!(count_free(&zone, &emptiest), 400, "CPU {cpu}");
     }
     sound(&zone);
+}
+
+// ---- sparse page blocks ----
+
+/// Half of the memory is in use, frames anywhere. Each round a tenth of that is freed and as many
+/// are allocated, in batches that a stash holds. So frames gather in few page blocks only if those
+/// that are freed in sparse ones are not the next to be handed out.
+#[test]
+fn what_is_freed_in_sparse_page_blocks_serves_after_fuller_ones() {
+    for batch in [1, 64, 512] {
+        let zone: Own = zone(64 * 512);
+        let mut dice = Dice::new(5);
+        let all = take_all(&zone, Mobility::Movable);
+        let mut held: Vec<Frame> = dice
+            .shuffled(all.len())
+            .into_iter()
+            .map(|at| all[at])
+            .collect();
+        for page in held.drain(all.len() / 2..) {
+            free(&zone, page, 0);
+        }
+        for _ in 0..150 * (all.len() / 20 / batch).max(1) {
+            for _ in 0..batch {
+                let page = held.swap_remove(dice.below(held.len()));
+                free(&zone, page, 0);
+            }
+            held.extend(take(&zone, batch, Mobility::Movable));
+        }
+        sound(&zone);
+        zone.drain();
+        let whole = zone.free_counts().suitable(Order::HUGE);
+        assert!(whole >= 30, "{whole} of 32 page blocks, batches of {batch}");
+    }
+}
+
+/// Single frames of a page block of which all but so many were freed behind all stashes, and how
+/// many at a time.
+fn mostly_freed(zone: &Own, cpus: &Cpus, left: usize, at_once: usize) -> Vec<Frame> {
+    let mut held = take_past(zone, cpus, 512);
+    let gone = held.split_off(left);
+    in_interrupt(cpus, || {
+        for some in gone.chunks(at_once) {
+            assert_eq!(zone.free_bulk(some), Ok(()));
+        }
+    });
+    held
+}
+
+/// What a CPU has just fetched from serves it again, however much of that is free; so does a page
+/// block of which much was freed in one go.
+#[test]
+fn what_is_freed_where_a_cpu_fetches_from_serves_at_once() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    mostly_freed(&zone, cpus, 100, 1);
+    let mut page = take(&zone, 1, Mobility::Movable)[0];
+    let cached = zone.cached_frames();
+    for _ in 0..100 {
+        free(&zone, page, 0);
+        let again = take(&zone, 1, Mobility::Movable)[0];
+        assert_eq!((again, zone.cached_frames()), (page, cached));
+        page = again;
+    }
+
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = mostly_freed(&zone, cpus, 128, 64);
+    take(&zone, 1, Mobility::Movable);
+    free(&zone, held[0], 0);
+    assert_eq!(zone.alloc(&MOVABLE), Ok(held[0]));
+}
+
+/// The free that makes room in a full array makes the frame's own page block sparse.
+#[test]
+fn a_frame_that_was_freed_last_is_known_though_its_page_block_becomes_sparse() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(4 * 512, cpus);
+    // All there is: no page block goes on loan.
+    let held = take_past(&zone, cpus, 4 * 512);
+    let last = held[0];
+    give(&zone, &held[1..=MOST]);
+    assert_eq!(zone.cached_frames(), MOST);
+    free(&zone, last, 0);
+    assert!(zone.cached_frames() < MOST);
+    let again = zone.free(last, Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
+    sound(&zone);
+}
+
+/// A small block that is taken from its page block, or frames that others free there, change the
+/// array that the frame would go to.
+#[test]
+fn a_frame_that_was_freed_last_is_known_in_whichever_array_it_lies() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = take_past(&zone, cpus, 512);
+    let (rest, others) = held.split_at(256);
+    for &page in others {
+        in_interrupt(cpus, || free(&zone, page, 0));
+    }
+    free(&zone, rest[0], 0);
+    zone.alloc(&request(3, Mobility::Movable)).unwrap();
+    let again = zone.free(rest[0], Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
+
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = take_past(&zone, cpus, 512);
+    for &page in &held[..160] {
+        in_interrupt(cpus, || free(&zone, page, 0));
+    }
+    free(&zone, held[300], 0);
+    in_interrupt(cpus, || free(&zone, held[301], 0));
+    let again = zone.free(held[300], Order::ZERO);
+    assert_eq!(again, Err(FreeError::DoubleFree));
 }

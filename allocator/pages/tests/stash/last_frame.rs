@@ -311,3 +311,60 @@ fn a_batch_that_passes_the_mark_comes_at_once() {
     assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 0);
     assert_eq!(zone.free_frames(), (1 << 18) - 60_000);
 }
+
+/// The last of them is of another mobility, and of a page block of which nothing is known.
+#[test]
+fn what_is_freed_in_sparse_page_blocks_can_be_had_again_below_the_mark() {
+    let cpus = Cpus::new();
+    let zones: [Own; 1] = [zone_on(64 * 512, cpus)];
+    let nodes = one_node(&zones);
+    let zone = &zones[0];
+    let movable = take_past(zone, cpus, 512);
+    let unmovable = in_interrupt(cpus, || take(zone, 512, Mobility::Unmovable));
+    for &page in movable[256..].iter().chain(&unmovable[256..]) {
+        in_interrupt(cpus, || free(zone, page, 0));
+    }
+    for page in [movable[0], movable[1], unmovable[0]] {
+        free(zone, page, 0);
+    }
+    zone.alloc(&request(2, Mobility::Movable)).unwrap();
+    let cached = zone.cached_frames();
+    set_marks(zone, all_at(64 * 512));
+    for page in [&MOVABLE, &UNMOVABLE, &MOVABLE] {
+        nodes.alloc(0, page).unwrap();
+    }
+    assert_eq!(zone.cached_frames(), cached - 3);
+}
+
+/// The zone has what a request may take when it looks, and what others set aside when it fetches.
+#[test]
+fn a_batch_without_room_takes_what_lies_here_and_no_more() {
+    let cpus = Cpus::new();
+    let set_aside = SetAside {
+        percent: 100,
+        blocks: 1,
+    };
+    let plan = ZonePlan {
+        cpus: 4,
+        set_aside,
+        ..linux(64 * 512)
+    };
+    let zones: [Own; 1] = [full(&plan, cpus)];
+    let nodes = one_node(&zones);
+    let zone = &zones[0];
+    let held = take_past(zone, cpus, 512);
+    for &page in &held[256..] {
+        in_interrupt(cpus, || free(zone, page, 0));
+    }
+    set_marks(zone, all_at(10));
+    let atomic = request(2, Mobility::Unmovable).atomic();
+    zone.alloc_above(&atomic, Mark::Min).unwrap();
+    for &page in &held[..5] {
+        free(zone, page, 0);
+    }
+    let before = zone.free_frames();
+    set_marks(zone, all_at(before - 300));
+    let mut out = [Frame::new(0); 200];
+    let _ = nodes.alloc_bulk(0, &MOVABLE, &mut out);
+    assert!(zone.free_frames() >= before - 300);
+}

@@ -103,7 +103,9 @@ fn memory_that_is_added_raises_the_share() {
     zone.add(range(0, 8192)).unwrap();
     assert!(cached_most() <= 8192 / 50);
     zone.add(range(8192, 1 << 18)).unwrap();
-    assert_eq!(cached_most(), MOST);
+    // In an array of movable frames, and in that of sparse page blocks.
+    let most = cached_most();
+    assert!((MOST..=MOST + SPARSES).contains(&most), "{most}");
 }
 
 /// CPUs that come one after the other, and then do nothing more, leave each other their shares: the

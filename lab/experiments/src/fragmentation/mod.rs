@@ -2,6 +2,9 @@
 //! has it; `bench::fragmentation` has the load. Nothing is timed, so a seed gives the same number on
 //! every machine.
 
+use core::fmt;
+use core::str::FromStr;
+
 use brickyard_bench::fragmentation::{Churn, whole_huge};
 use brickyard_designs::classics::Configuration;
 use brickyard_results::{Metric, bytes_text};
@@ -39,7 +42,44 @@ const PARAMETERS: &[Parameter] = &[
         "100",
         "rounds, each of which frees a tenth of the allocated pages and allocates as many",
     ),
+    Parameter::new(
+        "batch",
+        "1,64,512,4096,round",
+        "so many pages are freed before as many are allocated; round: all of a round",
+    ),
+    Parameter::new(
+        "threads",
+        "1,2",
+        "threads with pages of their own, which take turns",
+    ),
 ];
+
+/// How many pages are freed in a row; `None`: all of a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Batch(Option<usize>);
+
+impl FromStr for Batch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("round", _) => Ok(Self(None)),
+            (_, Ok(pages)) if pages > 0 => Ok(Self(Some(pages))),
+            _ => Err(format!(
+                "{text:?} is no number of pages above 0, and not `round`"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(pages) => pages.fmt(f),
+            None => f.pad("round"),
+        }
+    }
+}
 
 /// Below this, half of the free memory of a zone for movable pages would not be two huge blocks.
 const LEAST_MEMORY: usize = 16 << 20;
@@ -59,29 +99,43 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         return Err(wrong("memory", why));
     }
     let rounds = settings.count("rounds")?;
-    let workload = format!("half-taken rounds-{rounds} memory-{}", bytes_text(memory));
+    let threads = settings.threads("threads", || vec![1])?;
     let mut cells = Vec::new();
-    for run in 1..=settings.runs {
-        cells.extend(configs.iter().map(|&config| {
-            let workload = workload.clone();
-            Cell {
-                name: format!("fragmentation.host.half-taken.{config}.{run}"),
-                kind: Method::Simulated,
-                scale: Scale::Full,
-                seconds: 6e-12 * memory as f64 * (rounds + 10) as f64,
-                work: Box::new(move |context| {
-                    let seed = context.seed_of(run);
-                    let share = whole_huge(config, memory, Churn { rounds, seed })?;
-                    let template = RowTemplate {
-                        machine: HOST,
-                        workload: &workload,
-                        config: config.name(),
-                        run,
-                    };
-                    Ok(vec![template.row(&WHOLE_HUGE, share)].into())
-                }),
+    let size = bytes_text(memory);
+    for batch in settings.list::<Batch>("batch")? {
+        for &threads in &threads {
+            let workload =
+                format!("half-taken rounds-{rounds} memory-{size} batch-{batch} threads-{threads}");
+            for run in 1..=settings.runs {
+                cells.extend(configs.iter().map(|&config| {
+                    let workload = workload.clone();
+                    Cell {
+                        name: format!(
+                            "fragmentation.host.half-taken.{batch}.{threads}.{config}.{run}"
+                        ),
+                        kind: Method::Simulated,
+                        scale: Scale::Full,
+                        seconds: 6e-12 * memory as f64 * (rounds + 10) as f64,
+                        work: Box::new(move |context| {
+                            let churn = Churn {
+                                rounds,
+                                batch: batch.0,
+                                threads,
+                                seed: context.seed_of(run),
+                            };
+                            let share = whole_huge(config, memory, churn)?;
+                            let template = RowTemplate {
+                                machine: HOST,
+                                workload: &workload,
+                                config: config.name(),
+                                run,
+                            };
+                            Ok(vec![template.row(&WHOLE_HUGE, share)].into())
+                        }),
+                    }
+                }));
             }
-        }));
+        }
     }
     Ok(cells)
 }
