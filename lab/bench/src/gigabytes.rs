@@ -167,14 +167,14 @@ impl<Z: LabZone> Load<'_, '_, Z> {
         for _ in 0..TRIES {
             let frame = self.cache[self.random.below(self.cache.len())];
             let first = frame & !(size - 1);
-            let block = first as usize..(first + size) as usize;
+            let block = first as usize..self.frames.min((first + size) as usize);
             let cached = self.places[block].iter().filter(|&&at| at != NOWHERE);
             best = best.max((cached.count(), first));
             if best.0 == size as usize {
                 break;
             }
         }
-        for frame in best.1..best.1 + size {
+        for frame in best.1..(best.1 + size).min(self.frames as u32) {
             let place = self.places[frame as usize];
             if place != NOWHERE {
                 let frame = self.out_of_cache(place as usize);

@@ -4,8 +4,8 @@ use core::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::Context;
-use brickyard::FrameRange;
+use anyhow::{Context, ensure};
+use brickyard::{FrameRange, Platform};
 use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
 use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
@@ -156,7 +156,11 @@ impl Build {
         static ALONE: Mutex<()> = Mutex::new(());
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         thread::scope(|scope| {
-            let run = || self.run_with::<Exclusive, TicketLock, E>(config, experiment);
+            let run = || {
+                let cpu = Threads.cpu();
+                ensure!(cpu == 0, "another thread of this process is CPU 0");
+                self.run_with::<Exclusive, TicketLock, E>(config, experiment)
+            };
             // Joined, so that its number is free again.
             let done = scope.spawn(run).join();
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -309,6 +309,10 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["fragmentation", "memory=1M"], "give at least 16M"),
         (&["gigabytes", "memory=1G"], "1G is not from 4G to 8192G"),
         (&["gigabytes", "peak=7"], "more than `least`"),
+        (
+            &["fragmentation", "memory=16M", "threads=1024"],
+            "too few pages for 1024",
+        ),
         (&["gigabytes", "peak=490"], "more than a half to the cache"),
         (&["storm", "--runs", "4294967295"], "at most 65536"),
         (

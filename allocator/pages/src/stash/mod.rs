@@ -25,10 +25,9 @@
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
-//! second free of the block freed just before, unless others have made its page block sparse in
-//! between, or it ceased to be. A second free of a block that lies elsewhere in a
-//! stash, whole or in parts, is not noticed at once. When it reaches the store later it is refused
-//! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
+//! second free of the block freed just before, unless its page block has become sparse in between,
+//! or ceased to be. A second free of a block that lies elsewhere in a stash, whole or in parts, is
+//! not noticed at once. When it reaches the store later it is refused and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
 //! Invariant `cached-once`: a block in a stash is in use to the store, is of the order of its
 //! array, and lies in no other place.
@@ -383,17 +382,18 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     ) -> Option<Returned> {
         let store = &backing.store;
         let offset = store.offset(frame);
-        let place = match order {
-            Order::ZERO => store.place_of_single(offset)?,
+        let huge = store.page_block_order();
+        // `None`: it is no such block in use.
+        let find = || match order {
+            Order::ZERO => store.place_of_single(offset),
             _ => {
                 let is_block = store.span().contains(frame)
                     && store.is_block_in_use(offset, order)
                     && !store.is_isolated_near(offset);
-                is_block.then(|| place_of(store.mobility_of(offset)))?
+                is_block.then(|| place_of(store.mobility_of(offset)))
             }
         };
-        let huge = store.page_block_order();
-        let mut array = own.array(order, huge, place)?;
+        let mut array = own.array(order, huge, find()?)?;
         let is_last = match order {
             Order::ZERO => own.ends_with(offset as u32),
             _ => array.stack.ends_with(offset as u32),
@@ -401,19 +401,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         if is_last {
             return Some(Returned::FreeAlready);
         }
-        if array.stack.is_full() {
+        // Twice: where the share is too small for an array of sparse page blocks, that of the
+        // mobility serves.
+        for _ in 0..2 {
+            if !array.stack.is_full() {
+                break;
+            }
             self.make_room(backing, own, array);
-            if order == Order::ZERO {
-                // Its page block may be sparse now: a second free looks where that says.
-                array = own.array(order, huge, store.place_of_single(offset)?)?;
-            }
-        }
-        if array.stack.limit() == 0 && array.place == SPARSE {
-            // The share is too small for that: as of any page block.
-            array = own.array(order, huge, store.mobility_of_single(offset)?)?;
-            if array.stack.is_full() {
-                self.make_room(backing, own, array);
-            }
+            // What went back may be this very block, or make its page block sparse.
+            let place = match find()? {
+                SPARSE if own.sparse.limit() == 0 => store.mobility_of_single(offset)?,
+                place => place,
+            };
+            array = own.array(order, huge, place)?;
         }
         if array.stack.is_full() {
             return None;

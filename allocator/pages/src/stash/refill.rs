@@ -43,23 +43,16 @@ impl<A: SlotAccess> Stash<'_, A> {
         } = array;
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let room = room >> order.get();
-        if order == Order::ZERO
-            && let Some(sparse) = own.array(order, order, SPARSE)
-        {
-            if room == 0 {
-                // What lies here passed the watermark.
-                let of_place =
-                    |entry: u32| backing.store.mobility_of_single(entry as usize) == Some(place);
-                return sparse.stack.take_last(of_place).map(Some);
-            }
-            // The store chooses the fullest block when it knows what is free.
-            let len = sparse.stack.len();
-            if len >= SPARSE_LEAST {
-                self.give_coldest(backing, own, sparse, len);
-            }
-        }
+        let of_place = |entry: u32| backing.store.mobility_of_single(entry as usize) == Some(place);
         if room == 0 {
-            return None;
+            // What lies here passed the watermark.
+            let here = (order == Order::ZERO).then(|| own.sparse.take_last(of_place));
+            return here.flatten().map(Some);
+        }
+        if order == Order::ZERO && own.sparse.len() >= SPARSE_LEAST {
+            // The store chooses the fullest block when it knows what is free.
+            let sparse = own.array(order, order, SPARSE)?;
+            self.give_coldest(backing, own, sparse, sparse.stack.len());
         }
         if order == Order::ZERO && stack.limit() == 0 {
             self.raise(backing, own, array);
@@ -95,7 +88,11 @@ impl<A: SlotAccess> Stash<'_, A> {
             backing.store.take_runs(request, wanted, each);
         }
         stack.set_len(len);
-        Some(stack.pop())
+        match stack.pop() {
+            // The store has nothing. A stash of others' would have to be drained.
+            None if order == Order::ZERO => Some(own.sparse.take_last(of_place)),
+            popped => Some(popped),
+        }
     }
 
     /// Fetches so many single frames into an empty array. Returns how many came.

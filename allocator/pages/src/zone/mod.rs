@@ -421,7 +421,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// A free of anything else is refused and changes nothing. Errors about frames in the store are
     /// always noticed. A second free of a frame that lies in a [stash](crate::stash) may go
-    /// unnoticed, unless that frame is the one freed last and no other CPU is draining that stash.
+    /// unnoticed, unless that frame is the one freed last, its page block has not become mostly
+    /// free since, nor ceased to be, and no other CPU is draining that stash.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO && self.stash.push(&self.backing, frame) {

@@ -368,3 +368,85 @@ fn a_batch_without_room_takes_what_lies_here_and_no_more() {
     let _ = nodes.alloc_bulk(0, &MOVABLE, &mut out);
     assert!(zone.free_frames() >= before - 300);
 }
+
+/// With the store exhausted, what lies in the CPU's own stash serves first, of whatever array.
+#[test]
+fn nobody_is_interrupted_while_a_frame_of_a_sparse_page_block_lies_here() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(1024, cpus);
+    let mut held = take_past(&zone, cpus, 1024);
+    cpus.switch_to(2);
+    free(&zone, held.pop().unwrap(), 0);
+    cpus.switch_to(1);
+    for page in held.drain(..256) {
+        in_interrupt(cpus, || free(&zone, page, 0));
+    }
+    for page in held.drain(..7) {
+        free(&zone, page, 0);
+    }
+    in_interrupt(cpus, || take_all(&zone, Mobility::Movable));
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 8));
+    let before = cpus.interruptions();
+    take(&zone, 7, Mobility::Movable);
+    assert_eq!(cpus.interruptions(), before);
+    take(&zone, 1, Mobility::Movable);
+    sound(&zone);
+}
+
+/// The room that a second free needs is made by giving back that very frame. The share is too small
+/// for an array of sparse page blocks.
+#[test]
+fn a_second_free_that_makes_room_by_what_was_freed_is_refused() {
+    let cpus = Cpus::new();
+    let plan = ZonePlan {
+        cpus: 1,
+        stash: StashSizes::DEFAULT,
+        ..linux(4096)
+    };
+    for is_sparse in [false, true] {
+        let zone: Own = full(&plan, cpus);
+        let held = take_past(&zone, cpus, 512);
+        if is_sparse {
+            for &page in &held[256..] {
+                in_interrupt(cpus, || free(&zone, page, 0));
+            }
+        }
+        let most = 4096 / 50;
+        for &page in &held[..most] {
+            free(&zone, page, 0);
+        }
+        assert_eq!(zone.cached_frames(), most);
+        let again = zone.free(held[0], Order::ZERO);
+        assert_eq!(again, Err(FreeError::DoubleFree), "sparse: {is_sparse}");
+        sound(&zone);
+    }
+}
+
+/// The same for blocks of two frames.
+#[test]
+fn a_second_free_of_a_small_block_that_makes_room_by_it_is_refused() {
+    let zone: Own = zone(64 * 512);
+    let pair = request(1, Mobility::Movable);
+    let held: Vec<Frame> = (0..64).map(|_| zone.alloc(&pair).unwrap()).collect();
+    let mut freed = 0;
+    // Until it was full and went back, and then until it is full again.
+    for more in [0, 11] {
+        let mut before = zone.cached_frames();
+        let end = held.len() - 12;
+        while freed < end {
+            free(&zone, held[freed], 1);
+            freed += 1;
+            let now = zone.cached_frames();
+            if more == 0 && now < before || more > 0 && now == 2 * 16 {
+                break;
+            }
+            before = now;
+        }
+    }
+    let oldest = held
+        .iter()
+        .find(|&&page| zone.cached_frames() == 2 * 16 && usage(&zone, page) != Use::Free);
+    let again = zone.free(*oldest.unwrap(), Order::new(1));
+    assert_eq!(again, Err(FreeError::DoubleFree));
+    sound(&zone);
+}

@@ -6,6 +6,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use brickyard_bench::fragmentation::{Churn, whole_huge};
+use brickyard_bench::machine::FRAME_BYTES;
 use brickyard_designs::classics::Configuration;
 use brickyard_results::{Metric, bytes_text};
 
@@ -84,6 +85,9 @@ impl fmt::Display for Batch {
 /// Below this, half of the free memory of a zone for movable pages would not be two huge blocks.
 const LEAST_MEMORY: usize = 16 << 20;
 
+/// Fewer pages of a thread have no tenth.
+const LEAST_PAGES: usize = 10;
+
 const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
 
 fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
@@ -100,6 +104,12 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     }
     let rounds = settings.count("rounds")?;
     let threads = settings.threads("threads", || vec![1])?;
+    let most = threads.iter().max().copied().unwrap_or(1);
+    if memory / FRAME_BYTES / 2 / most < LEAST_PAGES {
+        let memory = bytes_text(memory);
+        let why = format_args!("{memory} has too few pages for {most}; give fewer, or more memory");
+        return Err(wrong("threads", why));
+    }
     let mut cells = Vec::new();
     let size = bytes_text(memory);
     for batch in settings.list::<Batch>("batch")? {

@@ -94,7 +94,7 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         if memory / ONE_IN_REAL > available {
             let why = format_args!(
                 "{} would use {} MiB of this host's memory, and {} MiB are available; \
-                 give at most {}M, or `--jobs 1`",
+                 give at most {}M",
                 bytes_text(memory),
                 (memory / ONE_IN_REAL) >> 20,
                 available >> 20,
