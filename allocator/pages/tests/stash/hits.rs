@@ -333,7 +333,6 @@ fn what_is_freed_where_a_cpu_fetches_from_serves_at_once() {
 
     let zone: Own = zone_on(64 * 512, cpus);
     let held = mostly_freed(&zone, cpus, 128, 64);
-    take(&zone, 1, Mobility::Movable);
     free(&zone, held[0], 0);
     assert_eq!(zone.alloc(&MOVABLE), Ok(held[0]));
 }
