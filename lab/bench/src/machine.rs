@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, ensure};
-use brickyard::{FrameRange, Platform};
 use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
+use brickyard::{FrameRange, Platform};
 use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 use brickyard_measure::threads::Threads;

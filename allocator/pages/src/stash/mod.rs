@@ -371,6 +371,20 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         put.unwrap_or(Returned::ToStore)
     }
 
+    /// Returns the place of a freed block; `None` if it is no block of this order in use, or has
+    /// isolated frames near.
+    #[inline(never)]
+    fn place_for(store: &Bitmap<'_>, frame: Frame, order: Order) -> Option<usize> {
+        let offset = store.offset(frame);
+        if order == Order::ZERO {
+            return store.place_of_single(offset);
+        }
+        let is_block = store.span().contains(frame)
+            && store.is_block_in_use(offset, order)
+            && !store.is_isolated_near(offset);
+        is_block.then(|| place_of(store.mobility_of(offset)))
+    }
+
     /// Keeps a freed block if it is one, after it has made room if necessary. `None` if it cannot
     /// be kept.
     fn put_in<P: Platform>(
@@ -381,45 +395,28 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         order: Order,
     ) -> Option<Returned> {
         let store = &backing.store;
-        let offset = store.offset(frame);
-        let huge = store.page_block_order();
-        // `None`: it is no such block in use.
-        let find = || match order {
-            Order::ZERO => store.place_of_single(offset),
-            _ => {
-                let is_block = store.span().contains(frame)
-                    && store.is_block_in_use(offset, order)
-                    && !store.is_isolated_near(offset);
-                is_block.then(|| place_of(store.mobility_of(offset)))
-            }
-        };
-        let mut array = own.array(order, huge, find()?)?;
-        let is_last = match order {
-            Order::ZERO => own.ends_with(offset as u32),
-            _ => array.stack.ends_with(offset as u32),
-        };
-        if is_last {
-            return Some(Returned::FreeAlready);
-        }
-        // Twice: where the share is too small for an array of sparse page blocks, that of the
-        // mobility serves.
-        for _ in 0..2 {
-            if !array.stack.is_full() {
-                break;
-            }
-            self.make_room(backing, own, array);
-            // What went back may be this very block, or make its page block sparse.
-            let place = match find()? {
-                SPARSE if own.sparse.limit() == 0 => store.mobility_of_single(offset)?,
+        let offset = store.offset(frame) as u32;
+        // Once more after room was made: what went back may be this very block, or make its page
+        // block sparse. And once more where the share is too small for an array of sparse page
+        // blocks: then that of the mobility serves.
+        for turn in 0..3 {
+            let place = match Self::place_for(store, frame, order)? {
+                SPARSE if turn > 0 && own.sparse.limit() == 0 => {
+                    store.mobility_of_single(offset as usize)?
+                }
                 place => place,
             };
-            array = own.array(order, huge, place)?;
+            let array = own.array(order, store.page_block_order(), place)?;
+            if array.stack.ends_with(offset) || order == Order::ZERO && own.ends_with(offset) {
+                return Some(Returned::FreeAlready);
+            }
+            if !array.stack.is_full() {
+                array.stack.push(offset);
+                return Some(Returned::Kept);
+            }
+            self.make_room(backing, own, array);
         }
-        if array.stack.is_full() {
-            return None;
-        }
-        array.stack.push(offset as u32);
-        Some(Returned::Kept)
+        None
     }
 
     /// Keeps freed single frames until one cannot be kept. Returns the number kept, and what became
