@@ -13,7 +13,7 @@
 use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order};
 use brickyard_designs::classics::LabZone;
@@ -99,9 +99,7 @@ impl Churn {
             while left > 0 {
                 let turn = self.batch.unwrap_or(left).max(TURN).min(left);
                 for Worker { turns, went, .. } in workers {
-                    if interrupt::asked() {
-                        return Ok(());
-                    }
+                    ensure!(!interrupt::asked(), "interrupted");
                     turns.send(turn)?;
                     if !went.recv()? {
                         bail!("half of the memory is free, but a page could not be allocated");

@@ -20,7 +20,7 @@
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
@@ -259,7 +259,8 @@ impl<Z: LabZone> Load<'_, '_, Z> {
     fn swing(&mut self, to: usize, free: usize) -> anyhow::Result<()> {
         let grows = self.held < to;
         let mut failures = 0;
-        while !interrupt::asked() && (self.held < to) == grows {
+        while (self.held < to) == grows {
+            ensure!(!interrupt::asked(), "interrupted");
             // Two come for one that goes, or the reverse.
             let before = self.failed;
             self.take_for_kernel()?;

@@ -411,11 +411,9 @@ fn two_signals_at_once_are_one_ctrl_c() {
 }
 
 /// What a run says that is interrupted after `seconds`.
-fn interrupted_after(seconds: u64) -> Output {
+fn interrupted_after(seconds: u64, run: &str) -> Output {
     let child = Command::new(env!("CARGO_BIN_EXE_brickyard"))
-        .args("run pagealloc --runs 65536 --format json".split(' '))
-        .args("--set sample-us=20 --set memory=64M --set orders=0 --set max-batch=1".split(' '))
-        .args("--set threads=1 --set config=vanilla".split(' '))
+        .args(run.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -431,8 +429,10 @@ fn interrupted_after(seconds: u64) -> Output {
 #[test]
 fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     // The run may have to wait for other tests that time something, however long they take.
+    let run = "run pagealloc --runs 65536 --format json --set sample-us=20 --set memory=64M \
+               --set orders=0 --set max-batch=1 --set threads=1 --set config=vanilla";
     let out = (0..8)
-        .map(|tries| interrupted_after(1 << tries))
+        .map(|tries| interrupted_after(1 << tries, run))
         .find(|out| !text(&out.stderr).contains("before the first run was done"))
         .unwrap();
     let error = text(&out.stderr);
@@ -440,6 +440,21 @@ fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     assert!(error.contains("interrupted"), "{error}");
     let results: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(results["rows"][0]["n"].as_u64().unwrap() > 0);
+}
+
+/// A run that is not timed has no rows of what was done in part.
+#[test]
+fn what_was_interrupted_in_the_middle_is_no_result() {
+    for run in [
+        "run gigabytes --runs 1 --set memory=8G --set swings=1000 --set config=brickyard",
+        "run fragmentation --runs 1 --set rounds=1000000 --set config=brickyard",
+    ] {
+        let out = interrupted_after(1, run);
+        let error = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{run}: {error}");
+        assert!(error.contains("before the first run was done"), "{error}");
+        assert_eq!(text(&out.stdout), "", "{run}");
+    }
 }
 
 /// The rows of the JSON of a run that must succeed.
