@@ -14,8 +14,8 @@
 //! or that is freed in one go, serves at once. It is a hint: no request is served otherwise for a
 //! wrong one.
 //!
-//! Invariant `class-known`: if the class of a page block is a mobility, the block is open, all of
-//! it is memory, nothing in it is isolated, and every block in use in it is a single frame. This
+//! Invariant `class-known`: if the class of a page block is known, the block is open, all of it is
+//! memory, nothing in it is isolated, and every block in use in it is a single frame. This
 //! holds for whoever owns a frame of it, and for all while no CPU is at work. It follows from two
 //! rules:
 //!

@@ -10,12 +10,12 @@ use crate::{MigrateType, Mobility, Order};
 
 /// The most entries of an array: of single frames, of blocks of a small order, and of page blocks.
 pub(super) const SINGLES: usize = 1024;
+pub(super) const SMALL: usize = 16;
+pub(super) const HUGE: usize = 8;
 
 /// The most single frames of sparse page blocks: few, since each may keep a page block from being
 /// whole.
 pub(super) const SPARSES: usize = 32;
-pub(super) const SMALL: usize = 16;
-pub(super) const HUGE: usize = 8;
 
 /// Orders 1 to 5 each have arrays of their own.
 pub(super) const SMALL_ORDERS: usize = 5;
@@ -31,7 +31,7 @@ pub struct CpuStash {
     pub(super) blocks: [Blocks; KINDS],
     pub(super) singles: [StackOf<SINGLES>; KINDS],
     // What is freed in sparse page blocks, of any mobility: it goes back before others are fetched,
-    // and serves only where no more may leave the store.
+    // and serves only where nothing more may leave the store, or the store has nothing.
     pub(super) sparse: StackOf<SPARSES>,
     pub(super) small: [[StackOf<SMALL>; KINDS]; SMALL_ORDERS],
     pub(super) huge: [StackOf<HUGE>; KINDS],
